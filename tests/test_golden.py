@@ -8,8 +8,8 @@ histogram, a difference of groups, a session's answers, a survival curve, a regr
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
 classifiers of three classes, one of them found by descent; a density on a scale; one with
-atoms; quantiles; score curves, and those with groups of cells; and synthetic curves, a regression on
-curves and clusters with a delta, before and since all their noise is normal.
+atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic
+curves, a regression on curves and clusters with a delta, before and since all their noise is normal.
 """
 
 import json
@@ -79,6 +79,8 @@ VALUES: dict[str, Callable[[Any], Any]] = {
         [curves.auc, *curves([0.2, 0.9])]
         if curves.starts is None
         else curves.counts[1, [*curves.starts]]
+        if curves.look is None
+        else curves.counts
     ),
     "ReleasedCurveClusters": lambda made: made([0.2, 0.9]).tolist(),
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],

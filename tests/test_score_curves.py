@@ -17,9 +17,9 @@ from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.tables import ShareTable
+from dpfda.publication.tables import ShareTable, Turn, in_turn
 from dpfda.scores.binormal import AREAS, EVEN, MANY, ROOM, binormal, leaned, placed, starts_for
-from dpfda.scores.plan import edges_of
+from dpfda.scores.plan import edges_of, places_for
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.scores.tables import (
     area_of_order,
@@ -114,30 +114,52 @@ def test_all_pairs_of_records_differ_in_two_cells_by_one() -> None:
     assert [sums([[(edge, 1)], [(0.5, 0)]])[3:].argmax() for edge in edges] == [0, 1, 2, 2]
 
 
-GATHERED = [
-    np.hstack([np.zeros((len(starts), 3)), np.searchsorted(starts, range(3), "right") - 1
-               == np.arange(len(starts))[:, None]]).astype(int)
-    for starts in ([0], [0, 1], [0, 2], [0, 1, 2])
-]  # fmt: skip
+def summed(units: list[list[tuple]], seed: int) -> list[np.ndarray]:
+    """Exact numbers of each turn of a fit, where turns before told what the seed says."""
+    rows = [(number, *each) for number, records in enumerate(units) for each in records]
+    groups, scores, ill = (list(column) for column in zip(*rows, strict=True))
+    prepared = made(1e3, reading=REPAIR, unit="person").prepare(scores, ill, groups)
+    told = tuple(np.random.default_rng(seed).integers(-(2**20), 2**25, 100).tolist())
+    turns = [Turn(turn.times, lambda _, turn=turn: turn.gather(told)) for turn in prepared.plan._turns]
+    return [
+        np.array(in_turn(prepared.total, [turn], lambda many: [0] * many), dtype=object)
+        for turn in turns
+    ]
 
 
 @settings(max_examples=60)
-@given(st.lists(unit, min_size=2, max_size=4), unit, st.sampled_from(GATHERED))
-def test_one_unit_moves_both_turns_by_no_more_than_the_widths(units, other, matrix) -> None:
-    """Whatever groups the first turn had for those with the outcome."""
-
-    def turns(units: list[list[tuple]]) -> np.ndarray:
-        exact = sums(units)
-        return np.append(exact[:3], matrix.astype(object) @ exact)
-
-    one, two = turns(units), turns([other, *units[1:]])
+@given(st.lists(unit, min_size=2, max_size=4), unit, st.integers(0, 2**30))
+def test_one_unit_moves_all_turns_by_no_more_than_the_widths(units, other, seed) -> None:
+    """Whatever cells and groups follow from the turns before."""
+    one, two, less = (
+        np.concatenate(summed([*first, *units[1:]], seed))
+        for first in ([units[0]], [other], [[(None, None)]])
+    )
     assert sum(abs(one - two)) <= 2 * UNIT
     assert sum((one - two) ** 2) <= 2 * UNIT**2
-    assert sum(abs(one - turns([[(None, None)], *units[1:]]))) <= UNIT
+    assert sum(abs(one - less)) <= UNIT
 
 
-def in_turn(table: ShareTable, total: IntegerSum, *given: object) -> tuple:
-    return table.publish_in_turn(total, 3, *given)
+@pytest.mark.parametrize(("ill", "parts"), [(0, [1, 7, 0]), (1, [0, 0, 8])])
+def test_a_person_counts_once_in_all_turns_and_an_eighth_in_the_look(ill: int, parts: list[int]) -> None:
+    found, cells = [], set()
+    for seed in range(20):
+        turns = summed([[(0.3, ill)], [(None, None)]], seed)
+        found.append([sum(turn) * 8 // UNIT for turn in turns])
+        assert [np.count_nonzero(turn) for turn in turns] == [int(part > 0) for part in parts]
+        cells.add(tuple(turns[1 + ill]))
+    assert found == [parts] * 20
+    # Cells and groups are other ones after other looks.
+    assert len(cells) > 2
+
+
+def turns_of(*groups: object) -> list[Turn]:
+    """Three cells in a first turn, the three others in groups in a second."""
+    first, last = np.repeat([[1, 0], [0, 1]], 3, axis=1)
+    return [
+        Turn(first, lambda told: np.tile(range(3), 2)),
+        *(Turn(last, lambda told, g=g: np.tile(g(told), 2)) for g in groups),
+    ]
 
 
 def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +168,8 @@ def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.Mo
     scale, seen = math.ceil(2 * UNIT / Fraction(7, 3)), []
     monkeypatch.setattr(KNormNoise, "draw", lambda self: (*range(1, 1 + len(self.scales)),))
     total = IntegerSum.of([10, 20, 30, 400, 500, 600])
-    shares, certificate = in_turn(table, total, lambda told: (seen.append(told), GATHERED[2])[1])
+    turns = turns_of(lambda told: (seen.append(told), [0, 0, 1])[1])
+    shares, certificate = table.publish_in_turn(total, turns)
     assert seen == [(11, 22, 33)]
     assert shares.noisy == (11, 22, 33, 901, 602)
     assert shares.noise == KNormNoise.equal(5, scale)
@@ -156,29 +179,27 @@ def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.Mo
 
 def test_normal_noise_of_two_turns_is_that_of_one() -> None:
     table = ShareTable(6, ZeroConcentratedDP(Fraction(1, 50)), Neighbours.REPLACE_ONE, "person", 50)
-    shares, certificate = in_turn(table, IntegerSum.of([0] * 6), lambda told: GATHERED[1])
+    turns = turns_of(lambda told: [0, 1, 1])
+    shares, certificate = table.publish_in_turn(IntegerSum.of([0] * 6), turns)
     # rho = 2 / (2 s^2).
     assert math.sqrt(shares.noise.variances()[4]) / UNIT == pytest.approx(50**0.5, rel=1e-5)
     assert len(shares.noise.scales) == 5
     assert certificate.guarantee == ZeroConcentratedDP(Fraction(1, 50))
 
 
-@pytest.mark.parametrize(
-    "wrong", [GATHERED[1] * 2, np.ones((2, 6), dtype=int), -GATHERED[1], np.roll(GATHERED[1], 1, axis=1)]
-)
-def test_a_share_that_counts_twice_is_refused_in_the_second_turn(wrong: np.ndarray) -> None:
+@pytest.mark.parametrize(("often", "most"), [([2, 1], 1), ([1, 1], 1), ([7, 2], 8), ([-1, 1], 1)])
+def test_a_share_that_counts_too_often_is_refused_before_the_charge(often: list[int], most: int) -> None:
     table = ShareTable(6, PureDP(1), Neighbours.REPLACE_ONE, "person", 50)
-    with pytest.raises(DpfdaError, match="one cell at most"):
-        in_turn(table, IntegerSum.of([0] * 6), lambda told: wrong)
+    turns = [Turn(np.full(6, times), lambda told: np.arange(6)) for times in often]
+    with pytest.raises(DpfdaError, match=f"count a cell {most} times at most"):
+        table.publish_in_turn(IntegerSum.of([0] * 6), turns, most)
 
 
-def test_both_turns_have_the_stated_noise_and_no_other() -> None:
+def test_all_turns_have_the_stated_noise_and_no_other() -> None:
     table = ShareTable(80, PureDP(Fraction(1, 2)), Neighbours.ADD_REMOVE, "person", None)
-    every = np.hstack([np.zeros((40, 40)), np.eye(40)]).astype(int)
-    drawn = [
-        table.publish_in_turn(IntegerSum.of([0] * 80), 40, lambda told: every)[0].counts
-        for _ in range(60)
-    ]
+    half = np.repeat([[1, 0], [0, 1]], 40, axis=1)
+    turns = [Turn(times, lambda told: np.tile(range(40), 2)) for times in half]
+    drawn = [table.publish_in_turn(IntegerSum.of([0] * 80), turns)[0].counts for _ in range(60)]
     # Scale 1 / epsilon = 2 persons.
     for turn in np.array(drawn).reshape(60, 2, 40).transpose(1, 0, 2):
         assert fits_only_at_its_scale(turn.ravel().tolist(), scipy.stats.laplace(scale=2).cdf)
@@ -466,13 +487,52 @@ def test_bands_hold_what_they_are_for(area: float, share: float, few_draws: None
     assert np.sqrt(np.mean(np.square(far))) < 0.03
 
 
-def test_the_area_is_within_a_hundredth_at_epsilon_one() -> None:
-    """Root mean square error of 60 releases of 2,000 persons, half of them with the outcome."""
+@pytest.mark.parametrize(("area", "share", "most"), [(0.8, 0.5, 0.006), (0.65, 0.1, 0.0105)])
+def test_the_area_is_within_a_hundredth_at_epsilon_one(area: float, share: float, most: float) -> None:
+    """Mean error of 60 releases of 2,000 persons; .0033 and .0081 are usual, chances below 2e-3.
+
+    Without a look it is .0115 where few have the outcome and the score tells little.
+    """
     far = []
     for _ in range(60):
-        scores, ill = people(2000)
+        scores, ill = people(2000, area, share)
         far.append(made().fit(scores, ill).release_.auc - true_area(scores, ill))
-    assert np.sqrt(np.mean(np.square(far))) < 0.0105
+    assert np.mean(np.abs(far)) < most
+
+
+def test_cells_follow_a_look_as_far_as_its_noise_allows() -> None:
+    look = np.array([1000.0, 0, 0, 0])
+    # Of twenty cells a fifth is even, and the others are where everybody is.
+    found = places_for(look, 0.2, 20, 1000)
+    assert [found[0], found[-1], found.size] == [0, 1000, 21]
+    assert np.count_nonzero(found <= 250) == 18
+    assert places_for(look, 1.0, 20, 1000) == pytest.approx(np.linspace(0, 1000, 21))
+    # There are no more cells than places, and noise alone is no law.
+    assert places_for(look, 0.2, 20, 6).tolist() == [0, 1, 2, 3, 4, 6]
+    assert np.all(np.diff(places_for(np.array([-9.0, 5, -30, 2]), 0.3, 8, 1024)) > 0)
+    low = GENERATOR.random(3000) * 0.04
+    near = made().fit(low, GENERATOR.random(3000) < 0.3).release_
+    assert np.count_nonzero(near.edges < 0.04) > 8
+    # Of few persons the noise says nothing: cells are those of the public law.
+    few = made().fit(low[:60], low[:60] < 0.02).release_
+    assert few.edges == pytest.approx(edges_of((0.0, 1.0), (0.75, 0.75), 8))
+
+
+def test_numbers_after_a_look_are_of_whole_persons_with_their_noise() -> None:
+    scores, ill = people(3000, share=0.3)
+    found = exact(scores, ill, 1e4)
+    cell = np.searchsorted(found.edges[1:-1], scores, "right")
+    assert found.counts[0] == pytest.approx(np.bincount(cell[~ill], minlength=found._cells), abs=0.05)
+    assert found.counts[1].sum() == pytest.approx(ill.sum(), abs=0.05)
+    estimator = made(0.5, unit=PrivacyUnit("person", "add-remove", public_size=400))
+    drawn = [estimator.fit([0.5, 0.5], [1, 1]).release_.counts[0] for _ in range(150)]
+    # Scale 1 / epsilon = 2 on seven eighths of a person.
+    errors = np.concatenate(drawn).tolist()
+    assert fits_only_at_its_scale(errors, scipy.stats.laplace(scale=2 * 8 / 7).cdf)
+    assert found._variances[0] == pytest.approx((8 / 7) ** 2)
+    assert {*found._variances[1]} == {0.0, 1.0}
+    simulated = found._errors(None)[:, 0]
+    assert np.std(simulated) == pytest.approx(found.shares.deviation * 8 / 7, rel=0.06)
 
 
 def test_bands_are_nested_and_within_what_can_be(release) -> None:
@@ -514,11 +574,11 @@ def test_cells_follow_a_public_law_and_public_numbers() -> None:
     assert np.diff(edges_of((2.0, 6.0), (1.0, 1.0), 8)) == pytest.approx(0.5)
     low = made(law=(1, 4), cells=10).plan(100).edges
     assert scipy.stats.beta(1, 4).cdf(low) == pytest.approx(np.linspace(0, 1, 11))
-    cells = [len(made().plan(n).edges) - 1 for n in (100, 2000, 20_000, 10**7)]
+    cells = [made().plan(n).followed for n in (100, 2000, 20_000, 10**7)]
     assert cells == sorted(cells)
     assert cells[0] == 8
     assert cells[-1] == 256
-    assert len(made(4.0).plan(2000).edges) > len(made(1.0).plan(2000).edges)
+    assert made(4.0).plan(2000).followed > made(1.0).plan(2000).followed
 
 
 def test_a_plan_foretells_errors() -> None:
@@ -560,6 +620,12 @@ def test_a_file_reads_back_as_it_was(release, tmp_path) -> None:
         (("starts",), [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         (("starts",), [0, 10**30]),
         (("starts",), [0.5]),
+        (("look",), [8]),
+        (("look",), [7, 8]),
+        (("look",), [-1, 8]),
+        (("look",), [8, 1]),
+        (("look",), [8.5, 8]),
+        (("look",), [10**30, 8]),
     ],
 )
 def test_a_hostile_file_is_refused(release, tmp_path, place, value) -> None:

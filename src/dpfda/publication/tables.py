@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -171,6 +171,31 @@ class TablePlan(OfTable, Generic[Made]):
         return {"description": self.table.words["bound"]}
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One of several turns in which a table gets its noise.
+
+    times: How often (cells,) each cell is counted: public, and known before the first turn.
+    gather: Of all noisy numbers before, in which number (cells,) of this turn each cell is counted.
+    """
+
+    times: Integers
+    gather: Callable[[tuple[int, ...]], Integers]
+
+
+def in_turn(
+    total: IntegerSum, turns: Sequence[Turn], noise: Callable[[int], Sequence[int]]
+) -> tuple[int, ...]:
+    """Noisy numbers of all turns; `noise` draws so many as it is asked for."""
+    told: tuple[int, ...] = ()
+    for turn in turns:
+        place = turn.gather(told)
+        rows = int(place[turn.times > 0].max()) + 1
+        matrix = np.where(place == np.arange(rows)[:, None], turn.times, 0)
+        told += total.through(matrix).with_noise(noise(rows))
+    return told
+
+
 @dataclass(frozen=True, eq=False)
 class ShareTable(Table):
     """The public side of a table of shares.
@@ -233,43 +258,36 @@ class ShareTable(Table):
         return {"summary": "table", "bound": bound, "basis": basis, **super().entry()}
 
     def publish_in_turn(
-        self,
-        total: IntegerSum,
-        first: int,
-        gather: Callable[[tuple[int, ...]], Integers],
-        paying: Paying = NAMED,
+        self, total: IntegerSum, turns: Sequence[Turn], most: int = 1, paying: Paying = NAMED
     ) -> tuple[NoisyShares, Certificate]:
-        """As `publish`, but what the others are gathered into follows from the first noisy cells.
+        """As `publish`, in turns: what cells are gathered into follows from the noisy numbers before.
 
-        It costs no more: a unit has u in the first cells and v in the others, of sums at most w
-        together. Whatever the noisy u told, v goes to other cells by a matrix of zeros and ones with at
-        most one in a column, and keeps its sum: two units move the noisy numbers of both turns by
-        |u - u'|_1 + |v - v'|_1 <= 2 w. Of Laplace noise the log density ratio of a turn, given the one
-        before, is at most its distance over the scale, and ratios add up. Of normal noise of deviation s
-        both turns are, for any two units, no easier to tell than two normal laws
-        (|u - u'|^2 + |v - v'|^2)^(1/2) / s apart (Dong, Roth & Su 2022, adaptive composition); no share
-        being negative, the squares are at most (|u|_1 + |v|_1)^2 + (|u'|_1 + |v'|_1)^2 <= 2 w^2.
+        It costs no more. Say a unit has shares u_c >= 0 of at most w / most together, and turn t counts
+        cell c t_c times in one number, whichever, where sum_t t_c <= most. Its part of that turn then
+        has the sum p_t = sum_c t_c u_c, whatever was told before, and sum_t p_t <= w. Another unit has
+        p_t'. Of Laplace noise the log density ratio of a turn, given those before, is at most its
+        distance over the scale, so at most p_t + p_t' over the scale, and ratios add up: to 2 w over it.
+        Of normal noise of deviation s no two units are easier to tell than two normal laws
+        (sum_t d_t^2)^(1/2) / s apart, where d_t bounds the distance in turn t whatever was told (Dong,
+        Roth & Su 2022, adaptive composition); no share being negative, d_t^2 = p_t^2 + p_t'^2, and the
+        sum of these is at most (sum_t p_t)^2 + (sum_t p_t')^2 <= 2 w^2.
 
-        first: Number of cells that get noise first.
-        gather: Of their noisy numbers, a matrix (rows, cells) of zeros and ones: which of the other
-            cells are one number then.
+        total: Of units with shares of at most 2^20 / most in all.
         """
         if self.parts != (UNIT,):
-            raise DpfdaError("Of units in parts nothing is proved for two turns.")
+            raise DpfdaError("Of units in parts nothing is proved for turns.")
+        often = np.array([turn.times for turn in turns])
+        if np.any(often < 0) or np.any(often.sum(axis=0) > most):
+            raise DpfdaError(f"All turns must count a cell {most} times at most.")
         law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), dict(self.tuning)
         certificate = certified_entry(self.costs(), entry, {**tuning, "noise": self.described})
         achieved = recomputed(law, norm, width, charged)
         charge(paying, certificate, entry)
-        told = total.with_noise(replace(self, cells=first).law.draw())
-        matrix = gather(told)
-        if np.any(matrix < 0) or np.any(matrix[:, :first]) or np.any(matrix.sum(axis=0) > 1):
-            raise DpfdaError("A share must go to one cell at most.")
-        rest = total.through(matrix).with_noise(replace(self, cells=len(matrix)).law.draw())
-        whole = replace(self, cells=first + len(matrix))
+        told = in_turn(total, turns, lambda cells: replace(self, cells=cells).law.draw())
+        whole = replace(self, cells=len(told))
         tuning["noise"] = whole.described
-        shares = NoisyShares(told + rest, whole.law, self.public_size)
-        return shares, certificate.fulfilled(achieved, tuning)
+        return NoisyShares(told, whole.law, self.public_size), certificate.fulfilled(achieved, tuning)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from dpfda.numerics.specials import normal_quantile
 # the outcome in one, in variances of a person's part in the area: the more, by EVEN, the fewer have no
 # outcome, whose cells limit the area then. By which part of its room the order in a group is otherwise
 # than the binormal law says, however many persons there are. Chosen on made-up scores.
-AREAS, ROOM, MANY, EVEN, OTHERWISE = (0.65, 0.8, 0.92), 0.5, 0.5, 10.0, 0.05
+AREAS, ROOM, MANY, EVEN, OTHERWISE = (0.65, 0.8, 0.92), 0.2, 0.2, 10.0, 0.05
 # How far a, the logarithm of b and that of a number lie from 0, 0 and what was counted, before a look;
 # and by which share of their number persons in a cell deviate from the binormal law.
 SPREADS, MISFIT, FARTHEST = np.array([1.5, 0.25, 2.0]), 0.15, 2.0

@@ -32,10 +32,14 @@ class CountedScores(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
     starts: tuple[int, ...] | None = field(default=None, metadata=file.INTEGERS.or_absent.kept)
+    look: tuple[int, ...] | None = field(default=None, metadata=file.INTEGERS.or_absent.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        edges, held = self.edges, len(self.shares.noisy)
+        look = (0, 2) if self.look is None else self.look
+        if len(look) != 2 or not 0 <= look[0] < len(self.shares.noisy) or look[1] < 2:
+            raise ParameterError("look", "be numbers of cells and of parts, two at least", f"{look}")
+        edges, held = self.edges, len(self.shares.noisy) - look[0]
         rising = edges.ndim == 1 and np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
         starts = np.arange(self._cells) if self.starts is None else np.array(self.starts)
         if not rising or held != self._cells + starts.size or self._cells < 2:
@@ -55,9 +59,21 @@ class CountedScores(Valued):
     @cached_property
     def counts(self) -> Floats:
         """Noisy numbers (2, K) of persons without and with the outcome; they sum to a public total."""
-        known, counts = self.shares.public_size, self.shares.counts
+        known, counts = self.shares.public_size, self._whole(self.shares.counts)
         spare = 0.0 if known is None else (known - counts.sum()) / counts.size
         return frozen(self._spread(counts + spare))
+
+    def _whole(self, numbers: Floats) -> Floats:
+        """What was counted (.., K + M) of whole persons, of all noisy numbers, after the first look."""
+        return np.asarray(numbers[..., -self._places.size :] / self._counting)
+
+    @property
+    def _counting(self) -> Floats:
+        """Which part of each person counts in each number (K + M,): a look has had some of it."""
+        parts = np.ones(self._places.size)
+        if self.look is not None:
+            parts[: self._cells] -= 1 / self.look[1]
+        return parts
 
     @property
     def _starts(self) -> Integers:
@@ -76,9 +92,9 @@ class CountedScores(Valued):
         return tables.reshape(*numbers.shape[:-1], 2, -1)
 
     @cached_property
-    def _counted(self) -> Floats:
-        """A table (2, K) of which numbers were counted."""
-        return frozen(self._spread(np.ones(self._places.size)))
+    def _variances(self) -> Floats:
+        """Of what was counted, a table (2, K) of variances, in those of one noise."""
+        return frozen(self._spread(self._counting**-2))
 
     @property
     def _ends(self) -> Integers:
@@ -128,7 +144,7 @@ class CountedScores(Valued):
     def _errors(self, of: Of | None) -> Floats:
         """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""
         generator = np.random.Generator(np.random.Philox(key=0))
-        drawn = self.shares.errors(generator, DRAWS)
+        drawn = self._whole(self.shares.errors(generator, DRAWS))
         if self.shares.public_size is not None:
             drawn = drawn - drawn.mean(axis=1, keepdims=True)
         if of == "population":
@@ -154,7 +170,7 @@ class CountedScores(Valued):
             return part, numbers[..., -1:] - part
 
         # Nothing is known below the first edge: what is said of it there is not looked at.
-        part, rest = parted(self._counted)
+        part, rest = parted(self._variances)
         sizes, share = (np.maximum(part, 1.0), rest), self._below[rows, inner]
         about = sizes, self.shares.deviation**2, people
         numbers, errors = parted(self.counts), parted(self._errors(asked.of))
@@ -177,14 +193,14 @@ class CountedScores(Valued):
     @property
     def _joined(self) -> Integers:
         """First cells of the groups of calibration."""
-        people, counted = np.add.reduceat([self.persons, self._counted], self._starts, axis=2).sum(
+        people, counted = np.add.reduceat([self.persons, self._variances], self._starts, axis=2).sum(
             axis=1
         )
         return self._starts[group_starts(people, counted, self.shares.deviation)]
 
     def _with_outcome(self, starts: Integers, asked: Asked) -> tuple[Floats, Floats, Floats]:
         """Share with the outcome in each group (G,), and its ends."""
-        sizes = np.add.reduceat(self._counted, starts, axis=1)[::-1]
+        sizes = np.add.reduceat(self._variances, starts, axis=1)[::-1]
         without, with_it = np.add.reduceat(self.persons, starts, axis=1)
         share = with_it / np.maximum(without + with_it, 1e-9)
         people = (asked.of == "population") * (without + with_it)

@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import reals, shown, whole
@@ -32,9 +31,10 @@ SHAPES = (0.1, 100.0)
 class PrivateScoreCurves(Estimator):
     """ROC, calibration and decision curves of a risk score, under differential privacy.
 
-    Each person is counted once, by score and outcome: those without it in public cells, then those with
-    it in groups of cells that the noisy numbers of the others suggest. Of these come the ROC curve and
-    its area, calibration, net benefit, sensitivity and specificity at any threshold.
+    Each person is counted once, by score and outcome: those without it in cells that follow from a
+    first look at an eighth of each, then those with it in groups of cells that the noisy numbers
+    of the others suggest. Of these come the ROC curve and its area, calibration, net benefit,
+    sensitivity and specificity at any threshold.
 
     Parameters
     ----------
@@ -43,11 +43,12 @@ class PrivateScoreCurves(Estimator):
     score_bounds : (low, high)
         Public ends of the score; scores beyond count as on them. Net benefit needs risks from 0 to 1.
     law : (float, float)
-        Beta law between the bounds under which cells are equally likely: a public guess of where scores
-        lie. By default a little finer at both ends; (1, 1) makes equal cells, (1, 4) finer low ones.
+        Beta law between the bounds under which cells are equally likely before the look: a public guess
+        of where scores lie. By default a little finer at both ends; (1, 1) makes equal cells, (1, 4)
+        finer low ones.
     cells : int, optional
-        Number of cells for both outcomes, from 2 to 256. By default from public numbers, with groups for
-        those with the outcome, who are taken to be the fewer.
+        Number of public cells for both outcomes, from 2 to 256. By default there is a look, the number
+        is from public ones, and those with the outcome, who are taken to be the fewer, are in groups.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -64,8 +65,9 @@ class PrivateScoreCurves(Estimator):
     -----
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or all of one label
     of `groups`, whose shares of the cells are at most one in all. Independent Laplace noise of scale
-    2 / epsilon persons (1 / epsilon under add/remove) on each cell or group gives pure epsilon: who
-    counts in a group counts in no cell, so that groups may follow from cells at no cost
+    2 / epsilon persons (1 / epsilon under add/remove) on each number gives pure epsilon: an eighth of a
+    person without the outcome counts in the look and the rest in a cell, one with it in a group alone,
+    so that cells and groups may follow from what was told before
     (`help(dpfda.publication.tables.ShareTable.publish_in_turn)`). The score has to be public: it must
     not have been fitted to these people.
 
@@ -169,7 +171,7 @@ class PrivateScoreCurves(Estimator):
         inner = plan.edges[1:-1]
         cell = np.searchsorted(inner, np.where(usable, numbers, 0.0), "right")
         index = np.where(usable, found, 0) * (inner.size + 1) + cell
-        weights = cell_weights(index, usable, codes, 2 * (inner.size + 1), EXPONENT)
+        weights = cell_weights(index, usable, codes, 2 * (inner.size + 1), plan.exponent)
         return Prepared(plan, IntegerSum.of(weights))
 
     def _choices(self) -> tuple[tuple[float, float], tuple[float, float], int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -17,11 +18,11 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.tables import ShareTable, TablePlan, Turn, in_turn
 from dpfda.releases.shares import NoisyShares
 from dpfda.scores.binormal import starts_for
 from dpfda.scores.release import ReleasedScoreCurves, bound_words
-from dpfda.scores.tables import below, consistent, rates, shares_below
+from dpfda.scores.tables import below, between, consistent, rates, shares_below
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings
 
@@ -32,19 +33,42 @@ MANY, POWER, FEWEST, MOST = 0.18, 2 / 3, 8, 256
 AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
 # Parts of a cell in which made-up persons are told apart.
 FINE = 64
+# A first look: one of so many parts of each person without the outcome counts in it, in so many cells;
+# and the public places where edges may be after it.
+PARTS, LOOKED, PLACES = 8, 8, 1024
+# Cells follow the public law for as many deviations of the look's noise, and for this part at least.
+LOOSE, LEAST = 3.0, 0.3
 
 
-def edges_of(bounds: tuple[float, float], law: tuple[float, float], cells: int) -> Floats:
+def edges_of(
+    bounds: tuple[float, float], law: tuple[float, float], cells: int, least: int | None = None
+) -> Floats:
     """Edges (cells + 1,) of cells that are equally likely under a beta law between the bounds.
 
-    Raises ParameterError if two are one number.
+    Raises ParameterError if two are one number; where `least` is given, if fewer cells are left.
     """
     low, high = bounds
     edges = low + (high - low) * scipy.special.betaincinv(*law, np.linspace(0.0, 1.0, cells + 1))
     edges[0], edges[-1] = low, high
-    if not np.all(np.diff(edges) > 0):
-        raise ParameterError("law", f"have {cells} different cells between the bounds", f"{law}")
-    return np.asarray(edges)
+    found = np.unique(np.clip(edges, low, high))
+    if found.size <= (least or cells):
+        raise ParameterError(
+            "law", f"have {least or cells} different cells between the bounds", f"{law}"
+        )
+    return found
+
+
+def places_for(look: Floats, loose: float, cells: int, places: int) -> Integers:
+    """Which of public places 0, 1, .. are edges of cells: at most so many, about equally likely.
+
+    look: Noisy numbers of persons in cells of equally many places.
+    loose: By how much the law is to be even over the places, and not as the look says.
+    """
+    said = between(shares_below(consistent(look[None])))[0]
+    at = np.linspace(0.0, 1.0, said.size)
+    law = loose * at + (1 - loose) * said
+    ends = np.interp(np.linspace(0.0, 1.0, cells + 1), law, at)
+    return np.unique(np.rint(places * ends).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,11 +77,13 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
 
     Parameters
     ----------
-    edges : array (K + 1,)
+    edges : array (F + 1,)
+        Of the cells; where these follow from a look, the public places that they are among.
     table : ShareTable
         Of both outcomes in all cells.
-    grouped : bool
-        Whether those with the outcome are counted last, in groups of cells.
+    followed : int or None
+        How many cells are to follow from a look, those with the outcome in groups of them; None where
+        all cells are public.
     size : int or None
         Public number of units that count; None where it is private.
     designed : int or None
@@ -69,7 +95,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     table: ShareTable
     size: int | None
     designed: int | None
-    grouped: bool
+    followed: int | None
     about: Mapping[str, object]
     TRIALS: ClassVar[int] = 24
     scale = 1.0, "a rate of one"
@@ -80,32 +106,58 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     )
 
     @property
+    def exponent(self) -> int:
+        """A person is 2^exponent in sums, which turns count up to `PARTS` times."""
+        return EXPONENT if self.followed is None else EXPONENT - PARTS.bit_length() + 1
+
+    @property
     def noise_words(self) -> str:
-        most = "on at most" if self.grouped else "on"
+        most = "on" if self.followed is None else "on at most"
         return f"table of scores by outcome: {self.table.described.replace('on', most, 1)}"
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> ReleasedScoreCurves:
-        """Charge, draw, add: those with the outcome in groups that follow from the others."""
-        if not self.grouped:
+        """Charge, draw, add: a look, cells that follow from it, and groups that follow from these."""
+        if self.followed is None:
             return super().publish(total, paying)
-        return self.assemble(*self.table.publish_in_turn(total, self._cells, self._gather, paying))
+        return self.assemble(*self.table.publish_in_turn(total, self._turns, PARTS, paying))
 
     @property
-    def _cells(self) -> int:
+    def _places(self) -> int:
         return self.edges.size - 1
 
+    def _between(self, told: tuple[int, ...]) -> Integers:
+        """Places (K + 1,) of edges, from the look's noisy numbers."""
+        look = PARTS * np.ldexp(told[:LOOKED], -EXPONENT)
+        noise = PARTS * self.table.deviation * math.sqrt(LOOKED) / max(self.designed or 1, 1)
+        loose = min(max(LOOSE * noise, LEAST), 1.0)
+        return places_for(look, loose, self.followed or 0, self._places)
+
     def _starts(self, told: tuple[int, ...]) -> Integers:
-        """First cells of groups, from noisy numbers of those without the outcome."""
-        without = below(consistent(np.ldexp([told], -EXPONENT)))[0]
+        """First cells of groups, from noisy numbers of the look and of those without the outcome."""
+        cells = self._between(told).size - 1
+        numbers = np.ldexp([told[LOOKED : LOOKED + cells]], -EXPONENT) * PARTS / (PARTS - 1)
+        without = below(consistent(numbers))[0]
         deviation = self.table.deviation
         # No fewer have the outcome than noise may hide.
-        rest = max((self.designed or 0) - without[-1], deviation * math.sqrt(self._cells))
+        rest = max((self.designed or 0) - without[-1], deviation * math.sqrt(cells))
         return starts_for(without / without[-1], (float(without[-1]), float(rest)), deviation**2)
 
-    def _gather(self, told: tuple[int, ...]) -> Integers:
-        groups, cells = self._starts(told), np.arange(self._cells)
-        member = np.searchsorted(groups, cells, "right") - 1 == np.arange(groups.size)[:, None]
-        return np.hstack([np.zeros_like(member), member]).astype(np.int64)
+    @property
+    def _turns(self) -> list[Turn]:
+        """Those without the outcome in part, their rest, and those with it."""
+        outcome, place = np.divmod(np.arange(2 * self._places), self._places)
+        counted = np.array([[1, 0], [PARTS - 1, 0], [0, PARTS]])[:, outcome]
+
+        def look(told: tuple[int, ...]) -> Integers:
+            return place * LOOKED // self._places
+
+        def cells(told: tuple[int, ...]) -> Integers:
+            return np.searchsorted(self._between(told), place, "right") - 1
+
+        def groups(told: tuple[int, ...]) -> Integers:
+            return np.searchsorted(self._starts(told), cells(told), "right") - 1
+
+        return [Turn(*turn) for turn in zip(counted, (look, cells, groups), strict=True)]
 
     def trials(self, count: int) -> list[Trial]:
         """Of persons with binormal scores, evenly spread over the cells, with simulated noise."""
@@ -114,37 +166,38 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         certificate, at = self.certified(), np.linspace(0.0, 1.0, 101)
         generator = np.random.Generator(np.random.Philox(key=2))
         noise = self.table.law.simulate(generator, self.TRIALS)[:count]
-        found = []
+        found, fine = [], FINE if self.followed is None else 1
         for number, drawn in enumerate(noise):
             share = OUTCOMES[number % 2]
             apart = np.sqrt(2.0) * scipy.special.ndtri(AREAS[number // 2 % len(AREAS)])
-            places = scipy.special.ndtri(np.linspace(0.0, 1.0, FINE * self._cells + 1))
+            places = scipy.special.ndtri(np.linspace(0.0, 1.0, fine * self._places + 1))
             # Scores of both outcomes together are about even over the cells.
             away = np.array([[-share], [1 - share]]) * apart
             law = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]]
             people = generator.multinomial(self.n, law.ravel()).reshape(2, -1)
-            exact = np.add.reduceat(people, FINE * np.arange(self._cells), axis=1).ravel() << EXPONENT
-            made = self.assemble(self._made_up(exact.tolist(), np.rint(drawn).astype(int)), certificate)
+            exact = np.add.reduceat(people, fine * np.arange(self._places), axis=1).ravel()
+            made = self.assemble(self._made_up(exact, np.rint(drawn).astype(int)), certificate)
             found.append(Trial(made, at, rates(shares_below(people.astype(np.float64)), at)))
         return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:
         """The released curves around the mechanism's output: post-processing."""
-        about, first = {**self.about, **stamp()}, shares.noisy[: self._cells]
-        starts = tuple(self._starts(first).tolist()) if self.grouped else None
-        return ReleasedScoreCurves(self.edges, shares, certificate, about, starts)
+        about = {**self.about, **stamp()}
+        if self.followed is None:
+            return ReleasedScoreCurves(self.edges, shares, certificate, about)
+        edges, starts = self.edges[self._between(shares.noisy)], self._starts(shares.noisy)
+        return ReleasedScoreCurves(
+            edges, shares, certificate, about, tuple(starts.tolist()), (LOOKED, PARTS)
+        )
 
-    def _made_up(self, exact: list[int], noise: Integers) -> NoisyShares:
-        """As `publish` makes shares, of made-up numbers and simulated noise."""
-        drawn, law = noise.tolist(), self.table.law
-        total = IntegerSum.of(exact)
-        if not self.grouped:
-            return NoisyShares(total.with_noise(drawn), law, self.table.public_size)
-        told = total.with_noise(drawn[: self._cells])
-        matrix = self._gather(told)
-        noisy = told + total.through(matrix).with_noise(drawn[self._cells :][: len(matrix)])
-        law = replace(self.table, cells=len(noisy)).law
-        return NoisyShares(noisy, law, self.table.public_size)
+    def _made_up(self, people: Integers, noise: Integers) -> NoisyShares:
+        """As `publish` makes shares, of made-up persons (2 F,) and simulated noise."""
+        drawn = iter(noise.tolist())
+        every = Turn(np.ones(people.size, dtype=np.int64), lambda told: np.arange(people.size))
+        turns = [every] if self.followed is None else self._turns
+        total = IntegerSum.of((people << self.exponent).tolist())
+        told = in_turn(total, turns, lambda cells: [*islice(drawn, cells)])
+        return NoisyShares(told, replace(self.table, cells=len(told)).law, self.table.public_size)
 
 
 @planner
@@ -163,20 +216,22 @@ def score_curves_plan(
 
     Raises ParameterError if a public number is missing or unusable.
     """
-    (size, designed), grouped = sizes_for(settings, count, planned), cells is None
+    size, designed = sizes_for(settings, count, planned)
 
-    def table_of(edges: Floats) -> ShareTable:
-        many = edges.size - 1
-        basis = f"{many} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
-        basis += ", those with the outcome in groups of these" if grouped else ""
+    def table_of(cells: int, numbers: int) -> ShareTable:
+        basis = f"{cells} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
+        if followed:
+            basis += " and a first look, those with the outcome in groups of these"
         words = {"summary": "score curves", "bound": bound_words(*bounds), "basis": basis}
-        tuning = {"name": "score curves", "cells": many}
+        tuning = {"name": "score curves", "cells": cells}
         relation = settings.unit.relation
-        return ShareTable(2 * many, guarantee, relation, unit, size, words=words, tuning=tuning)
+        return ShareTable(numbers, guarantee, relation, unit, size, words=words, tuning=tuning)
 
+    followed, about = cells is None, {"summary": "score curves"}
     if cells is None:
-        quotient = stated_size(designed, "cells") / table_of(edges_of(bounds, law, FEWEST)).deviation
+        quotient = stated_size(designed, "cells") / table_of(FEWEST, FEWEST).deviation
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))
+        edges, table = edges_of(bounds, law, PLACES, cells), table_of(cells, LOOKED + 2 * cells)
+        return ScoreCurvesPlan(edges, table, size, designed, cells, about)
     edges = edges_of(bounds, law, cells)
-    about = {"summary": "score curves"}
-    return ScoreCurvesPlan(edges, table_of(edges), size, designed, grouped, about)
+    return ScoreCurvesPlan(edges, table_of(cells, 2 * cells), size, designed, None, about)

@@ -48,14 +48,18 @@ class ReleasedScoreCurves(CountedScores):
     Parameters
     ----------
     edges : array (K + 1,)
-        Public edges of the cells of scores; the first and last are the bounds.
+        Edges of the cells of scores; the first and last are the bounds.
     shares : NoisyShares
-        The mechanism's output: for the cells of those without the outcome, then of those with it.
+        The mechanism's output: of the look, if there was one; then for the cells of those without the
+        outcome, then of those with it.
     certificate : Certificate
     about : mapping
         Versions, date, labels.
     starts : tuple of int, optional
         First cells of the groups that those with the outcome were counted in; None for all cells.
+    look : (int, int), optional
+        That cells follow from a first look: in how many it counted those without the outcome, each by
+        one of so many parts, and what is left in the cells.
     """
 
     FORMAT: ClassVar[str] = "dpfda-score-curves"
@@ -284,7 +288,7 @@ class ReleasedScoreCurves(CountedScores):
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
             f"{self._cells} cells of scores.",
-            public=["the score itself, and the edges of its cells"],
+            public=["the score itself, and where edges of its cells can be"],
             noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],

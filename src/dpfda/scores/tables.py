@@ -121,7 +121,7 @@ def share_ends(
 def group_starts(people: Floats, counted: Floats, deviation: float) -> Integers:
     """First cells of groups of neighbours, each of enough people (K,) for the noise in them.
 
-    counted: How many noisy numbers (K,) there are in each cell.
+    counted: Variance (K,) of the noise in each cell, over that of one number.
     """
     starts = [0]
     for cell in range(1, people.size):
