@@ -308,9 +308,6 @@ def load(path: str | Path, kernel: object = None) -> Release:
 __all__ = ["LEVEL", "Column", "Release", "load"]
 
 
-# Why a kind cannot state a band.
-
-
 def unstated(release: Published, of: str) -> str:
     """Why a release states no such band."""
     if of == "population":
