@@ -26,7 +26,7 @@ from dpfda.releases.bands import Asked, Band, band_from_errors
 # Chosen on half of the sets that the page on densities names: how much wider than simulated, what part
 # of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
 # cells the prior lays to the density, not to chance and noise, where counts are rough.
-GUARD, BENDS, ROUGH = 1.3, 0.5, 0.7
+GUARD, BENDS, ROUGH = 1.2, 0.5, 0.7
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
 CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
@@ -59,7 +59,9 @@ def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, aske
     width = GUARD * reach / raw.cells.volume
     if not raw.cells.is_regular:
         return width
-    return width + between(BENDS * bends(raw, nodes), positions)
+    # Where counts are rough, cells show bends themselves.
+    part = BENDS * (1 - roughness(raw))
+    return width + between(part * bends(raw, nodes), positions)
 
 
 # Words, pictures and tables ask for the same band one after another.
@@ -111,18 +113,23 @@ def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
     return found
 
 
-def is_rough(raw: ReleasedHistogram) -> bool:
-    """Whether counts of an interval differ from cell to cell by more than noise and chance.
+def roughness(raw: ReleasedHistogram) -> float:
+    """What part of the waves of one or two cells of an interval is the density's, not noise and chance.
 
-    That is where the prior of smoothing, as the noisy counts chose it, lays most of the waves of one or
-    two cells to the density: values that repeat do so, and where few cells hold most units.
+    By the prior of smoothing, as the noisy counts chose it. Values that repeat are rough, and so are
+    densities of which few cells hold most.
     """
     prior = raw.smoother.prior
     if raw.dimensions > 1 or prior is None:
-        return False
+        return 0.0
     short = prior[raw.cells.size // 2 : raw.cells.size]
     chance = raw.share_variance * raw.cells.size + 1 / raw.size
-    return bool(np.mean(short / (short + chance)) > ROUGH)
+    return float(np.mean(short / (short + chance)))
+
+
+def is_rough(raw: ReleasedHistogram) -> bool:
+    """Whether counts differ from cell to cell so that no smooth density is in them."""
+    return roughness(raw) > ROUGH
 
 
 def _pairs(raw: ReleasedHistogram) -> Floats:
