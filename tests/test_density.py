@@ -657,7 +657,7 @@ class TestPictures:
         words = [text.get_text() for text in axis.get_legend().get_texts()]
         assert words == [
             "released density",
-            "band meant to hold the density of these persons, 95%",
+            "95% band for the share of these\npersons in each cell, over its size",
         ]
 
     def test_an_image_with_its_scale(self, square) -> None:

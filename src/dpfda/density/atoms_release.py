@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CLOSE
-from dpfda.density.cell_errors import noise_errors
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import check_levels
 from dpfda.density.release import ReleasedDensity
@@ -101,16 +98,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         released one.
         """
         beyond = 1 - check_level(level) ** (1 / len(self.stated))
-        noise, deviation = self.raw.noise, math.sqrt(self.raw.share_variance)
-        if noise.law.endswith("gaussian"):
-            far = float(scipy.special.ndtri(1 - beyond / 2))
-        elif noise.law == "k-norm":
-            far = -math.log(beyond) / math.sqrt(2)
-        else:
-            # More shares than are honest have no Laplace law.
-            far = float(np.quantile(np.abs(noise_errors(noise, np.eye(1))), 1 - beyond, method="higher"))
-            far /= math.sqrt(float(noise.variances()[0]))
-        width = far * deviation * self.raw.size / self.raw.total
+        width = self.raw.noise_reach(beyond) * self.raw.size / self.raw.total
         lower, upper = (np.clip(self.raw.noisy_atoms + far, 0.0, 1.0) for far in (-width, width))
         band = Band(np.array(self.stated), lower, upper, level, True)
         return settled(band, self.raw.atom_shares)

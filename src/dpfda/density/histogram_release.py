@@ -158,6 +158,18 @@ class ReleasedHistogram(Valued):
         """Variance of the privacy noise in a share of a cell."""
         return float(self.noise.variances()[0]) * 4.0**-self.exponent / self.size**2
 
+    def noise_reach(self, beyond: float) -> float:
+        """What noise in a share of one place exceeds, up or down, with this probability."""
+        law, deviation = self.noise.law, math.sqrt(self.share_variance)
+        if law.endswith("gaussian"):
+            return float(scipy.special.ndtri(1 - beyond / 2)) * deviation
+        if law == "k-norm":
+            return -math.log(beyond) / math.sqrt(2) * deviation
+        # More shares than are honest have no Laplace law.
+        drawn = np.abs(noise_errors(self.noise, np.eye(1)))
+        far = float(np.quantile(drawn, 1 - beyond, method="higher"))
+        return far * deviation / math.sqrt(float(self.noise.variances()[0]))
+
     @property
     def heights(self) -> Floats:
         """Noisy shares over volumes: the histogram itself, per unit of volume, not smoothed."""

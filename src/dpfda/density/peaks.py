@@ -9,8 +9,8 @@ a share that may be anything costs (the logarithm of the density of its noise ov
 one alone would leave the other to ring. Ordinary peaks, which the prior resolves, are left alone.
 
 The rest is smoothed as ever. What was set aside of a cell lies in this cell again, in the form that the
-smooth function of all counts has there. The band is there for the average over the cell, with its noise;
-how units lie within it was not seen. All of this is made of the noisy counts: post-processing.
+smooth function of all counts has there. How units lie within it was not seen. All of this is made of
+the noisy counts: post-processing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import between
-from dpfda.density.sample_band import BENDS, bends
 from dpfda.estimates.histospline import evidence
 from dpfda.numerics.arrays import Flags, Floats
-from dpfda.releases.bands import Asked, Band
+from dpfda.releases.bands import Band
 
 # Chosen on shapes that the page on densities names.
 FAR, MARGIN = 4.0, 20.0
@@ -64,42 +62,24 @@ class Peaks:
     def half_width(self, level: float) -> float:
         """How far noise puts the height of a peaked cell off at most, per unit of length."""
         beyond = 1 - level ** (1 / np.count_nonzero(self.shares))
-        normal = self.raw.noise.law == "gaussian"
-        far = float(scipy.special.ndtri(1 - beyond / 2)) if normal else -math.log(beyond) / math.sqrt(2)
-        return far * math.sqrt(self.raw.share_variance) * self.shares.size / self.raw.cells.volume
+        return self.raw.noise_reach(beyond) * self.shares.size / self.raw.cells.volume
 
-    def around(
-        self, rest: Band, asked: Asked, values: Floats, held: Floats, slopes: Floats | float
-    ) -> Band:
-        """The band of the rest with them on it; in their cells it is the density's, wider by noise.
+    def around(self, rest: Band, level: float, nodes: int, held: Floats, slopes: Floats | float) -> Band:
+        """The band of the rest with them on it; in their cells wider by their noise.
 
-        Of the sample it is for averages over these cells, whose noise is known: the density, moved
-        to the noisy share of its cell.
-
-        values: array (nodes,). The density at the nodes.
+        nodes: Number of nodes of the density.
         held: array (1, q). The points of the band, in numbers of nodes.
         slopes: Length there of a unit of the axis.
         """
-        nodes, count = values.size, self.shares.size
+        values, count = self.on_nodes(nodes), self.shares.size
         cell = np.clip((held[0] + 0.5) / nodes * count, 0, count - 1).astype(np.int64)
-        here, far = self.shares[cell] > 0, self.half_width(asked.level) * slopes
-        # Beside its cell the line leads down from a peak, which is not there.
-        height = here * between(self.on_nodes(nodes), held) * slopes
+        here = self.shares[cell] > 0
+        # Beside its cell the line leads down from a peak, which is not there. Noise of the two cells
+        # that it goes between is in it.
+        height = here * between(values, held) * slopes
+        far = here * math.sqrt(1.5) * self.half_width(level) * slopes
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
-        if asked.of == "sample":
-            inside = (np.arange(count * INSIDE) + 0.5) / (count * INSIDE) * nodes - 0.5
-            moved = self.raw.heights - between(values, inside[None]).reshape(count, -1).mean(axis=1)
-            middle = (between(values, held) + moved[cell]) * slopes
-            lower, upper = np.where(here, middle, lower), np.where(here, middle, upper)
-            # Where the line leads down from a peak it was not seen where its cell's units end.
-            beside = (scipy.ndimage.maximum_filter1d(self.shares, 5)[cell] > 0) & ~here
-            bend = beside * BENDS * between(bends(self.raw, values), held) * slopes
-            lower, upper = lower - bend, upper + bend
-        else:
-            # Noise of the two cells that the line goes between is in it too.
-            far = math.sqrt(1.5) * far
-        lower, upper = np.maximum(lower - here * far, 0.0), upper + here * far
-        return replace(rest, lower=lower, upper=upper)
+        return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""

@@ -17,7 +17,14 @@ from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
-from dpfda.density.sample_band import REPEATED, cells_band, comb_words, crowded_words, sample_widths
+from dpfda.density.sample_band import (
+    REPEATED,
+    cells_band,
+    comb_words,
+    crowded_words,
+    is_rough,
+    sample_widths,
+)
 from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -195,28 +202,27 @@ class ReleasedDensity(LinearDensity):
         -----
         Of the sample it is for the density that an unlimited budget would publish of these units:
         simulated under the prior that the noisy counts chose, wider by what was measured, see the page
-        on densities. Under "monotone" it is for their shares of the cells, over the cells' sizes, and
-        exact.
+        on densities. Under "monotone", with peaks set aside and where counts are rough it is for their
+        shares of the cells, over the cells' sizes, and exact.
 
         Of the noise it is for the density that would have been released without noise. The exact one is
         the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
         one is made of it as the density is of `raw`: shifted by as much at one end, cut at zero; and it
         contains the released density. Under "monotone" it is about the average over a point's cell.
         """
-        if self._peaks is not None and not asked.exact:
-            rest = self._rest(self._peaks)._around(at, asked)
-            own, slopes = self._in_nodes(self._positions(at)), self._slopes(at)
-            made = self._peaks.around(rest, asked, self.node_values, own, slopes)
-            return settled(made, self(rest.points))
         where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
-            if self.raw.smoothing == "monotone":
-                made = cells_band(self.raw, own, asked)
-                return settled(replace(made, lower=made.lower * slopes, upper=made.upper * slopes), line)
+            if self._by_cells:
+                made = cells_band(self.raw, own, asked, self._edges(self.raw))
+                return settled(replace(made, points=where), line)
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower = np.maximum(line - width, 0.0)
             return Band(where, lower, line + width, asked.level, asked.simultaneous)
+        if self._peaks is not None and not asked.exact:
+            rest = self._rest(self._peaks)._around(at, asked)
+            made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
+            return settled(made, self(where))
         band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
@@ -364,15 +370,22 @@ class ReleasedDensity(LinearDensity):
         noise = replace(self.raw._claims()[0], of="noise", holds=hidden, unit=units)
         if not self._of_sample:
             return (noise,)
-        if self.raw.mechanism["smoothing"] == "monotone":
+        if self._by_cells:
             sharp = self.step is not None and self._sharp
             place = "at each value" if sharp else "in each cell, over its size,"
             shares = f"the share of these {several(self.unit)} {place}"
             return Claim("sample", shares, units, shares.removesuffix(",")), noise
         own = f"the density of these {several(self.unit)}"
-        apart = "" if self._peaks is None else ", averaged over each cell of a peak,"
-        hidden = f"{own} without noise and in fine cells{apart}"
+        hidden = f"{own} without noise, at the width of its cells"
         return Claim("sample", hidden, units, own, "releases"), noise
+
+    @property
+    def _by_cells(self) -> bool:
+        """Whether its band for the sample is of the units' shares of the cells."""
+        raw = self.raw
+        if not isinstance(raw, ReleasedHistogram):
+            return False
+        return raw.smoothing == "monotone" or self._peaks is not None or is_rough(raw)
 
     @property
     def _sharp(self) -> bool:

@@ -1,8 +1,15 @@
-"""How far a density may be from the one that an unlimited budget would publish of the same units."""
+"""How far a density may be from what its cells would show of the same units without noise.
+
+Two functions are the sample's. Where the noisy counts look like those of a density that is smooth from
+cell to cell, it is the one that an unlimited budget would publish, whose distance is simulated under the
+prior of smoothing. Where they do not (`is_rough`, peaks that were set aside), the units' shares of the
+cells over their sizes, whose distance has a known law: no smooth function is in these counts.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import scipy
@@ -17,9 +24,9 @@ from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
 
 # Chosen on half of the sets that the page on densities names: how much wider than simulated, what part
-# of its bend from cell to cell a density may differ by, and how many times itself, by a power of the
-# share that lies in two neighbouring cells: what these hold may lie anywhere within them.
-GUARD, BENDS, HIDDEN, POWER = 1.3, 0.5, 6.0, 4
+# of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
+# cells the prior lays to the density, not to chance and noise, where counts are rough.
+GUARD, BENDS, ROUGH = 1.2, 0.5, 0.7
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
 CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
@@ -52,7 +59,9 @@ def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, aske
     width = GUARD * reach / raw.cells.volume
     if not raw.cells.is_regular:
         return width
-    return width + between(BENDS * bends(raw, nodes) + hidden(raw, nodes), positions)
+    # Where counts are rough, cells show bends themselves.
+    part = BENDS * (1 - roughness(raw))
+    return width + between(part * bends(raw, nodes), positions)
 
 
 # Words, pictures and tables ask for the same band one after another.
@@ -74,19 +83,19 @@ def _reach(
     return band_from_errors(none, np.abs(drawn), asked.level, asked.simultaneous, positions.T).upper
 
 
-def cells_band(raw: ReleasedHistogram, at: Floats, asked: Asked) -> Band:
-    """Band for the units' own shares of the cells that points (q, d) lie in, per unit of volume.
+def cells_band(raw: ReleasedHistogram, at: Floats, asked: Asked, edges: Floats) -> Band:
+    """Band for the units' own shares of the cells that points (q, 1) lie in, over the cells' lengths.
 
     Exact, whatever the data are: noise on cells is independent and no smoothing is involved. Where the
     number of units is private, shares are over the released one.
+
+    edges: array (m + 1,). Of the cells, in the units that lengths are in.
     """
-    cell = raw.cells.index(at)
+    cell = replace(raw.cells, atoms=()).index(at)
     beyond = 1 - asked.level ** (1 / (np.unique(cell).size if asked.simultaneous else 1))
-    gaussian = raw.noise.law == "gaussian"
-    far = float(scipy.special.ndtri(1 - beyond / 2)) if gaussian else -math.log(beyond) / math.sqrt(2)
-    width = far * math.sqrt(raw.share_variance) / (raw.cells.shares[cell] * raw.cells.volume)
-    heights = raw.heights[cell]
-    lower, upper = np.maximum(heights - width, 0.0), np.maximum(heights + width, 0.0)
+    width, shares = raw.noise_reach(beyond), (raw.counts / raw.size)[cell]
+    ends = (np.maximum(shares + side, 0.0) for side in (-width, width))
+    lower, upper = (end / np.diff(edges)[cell] for end in ends)
     return Band(at, lower, upper, asked.level, asked.simultaneous)
 
 
@@ -104,17 +113,23 @@ def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
     return found
 
 
-def hidden(raw: ReleasedHistogram, nodes: Floats) -> Floats:
-    """How much higher a density may be where few cells of an interval hold most units.
+def roughness(raw: ReleasedHistogram) -> float:
+    """What part of the waves of one or two cells of an interval is the density's, not noise and chance.
 
-    Two cells that hold the share s are hidden by HIDDEN s^POWER times the density.
+    By the prior of smoothing, as the noisy counts chose it. Values that repeat are rough, and so are
+    densities of which few cells hold most.
     """
-    pairs = _pairs(raw)
-    if not pairs.size:
-        return np.zeros(nodes.shape)
-    around = np.maximum(np.append(pairs, 0.0), np.insert(pairs, 0, 0.0))
-    cell = np.arange(nodes.size) * around.size // nodes.size
-    return np.asarray(HIDDEN * np.clip(around, 0.0, 1.0)[cell] ** POWER * nodes)
+    prior = raw.smoother.prior
+    if raw.dimensions > 1 or prior is None:
+        return 0.0
+    short = prior[raw.cells.size // 2 : raw.cells.size]
+    chance = raw.share_variance * raw.cells.size + 1 / raw.size
+    return float(np.mean(short / (short + chance)))
+
+
+def is_rough(raw: ReleasedHistogram) -> bool:
+    """Whether counts differ from cell to cell so that no smooth density is in them."""
+    return roughness(raw) > ROUGH
 
 
 def _pairs(raw: ReleasedHistogram) -> Floats:
