@@ -119,7 +119,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         """Charge, draw, add: a look, cells that follow from it, and groups that follow from these."""
         if self.followed is None:
             return super().publish(total, paying)
-        return self.assemble(*self.table.publish_in_turn(total, self._turns, PARTS, paying))
+        return self.assemble(*self.table.publish_in_turn(total, self.turns, PARTS, paying))
 
     @property
     def _places(self) -> int:
@@ -143,7 +143,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         return starts_for(without / without[-1], (float(without[-1]), float(rest)), deviation**2)
 
     @property
-    def _turns(self) -> list[Turn]:
+    def turns(self) -> list[Turn]:
         """Those without the outcome in part, their rest, and those with it."""
         outcome, place = np.divmod(np.arange(2 * self._places), self._places)
         counted = np.array([[1, 0], [PARTS - 1, 0], [0, PARTS]])[:, outcome]
@@ -194,7 +194,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         """As `publish` makes shares, of made-up persons (2 F,) and simulated noise."""
         drawn = iter(noise.tolist())
         every = Turn(np.ones(people.size, dtype=np.int64), lambda told: np.arange(people.size))
-        turns = [every] if self.followed is None else self._turns
+        turns = [every] if self.followed is None else self.turns
         total = IntegerSum.of((people << self.exponent).tolist())
         told = in_turn(total, turns, lambda cells: [*islice(drawn, cells)])
         return NoisyShares(told, replace(self.table, cells=len(told)).law, self.table.public_size)
