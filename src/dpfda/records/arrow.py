@@ -157,8 +157,8 @@ COPY = {"zero_copy_only": False}
 NOT_IN_ARROW = frozenset({"Object", "Int128", "UInt128"})
 # Tables that cannot change and were checked, by where they are in memory as long as they are there.
 CHECKED: WeakValueDictionary[int, Table | RecordBatch] = WeakValueDictionary()
-# Rows of a block, where a source does not have blocks of its own; numbers of a batch of DuckDB.
-BLOCK_ROWS, NUMBERS_AT_ONCE = 65536, 2**20
+# Rows of a block, where a source does not have blocks of its own.
+BLOCK_ROWS = 65536
 
 
 def is_arrow_table(values: object) -> TypeGuard[Table | RecordBatch | NamedRows]:
@@ -274,7 +274,7 @@ def _table(values: Any) -> object:
     if _beyond_arrow(values):
         return guarded(lambda: _rows_of_columns(values))
     if hasattr(values, "__arrow_c_stream__"):
-        return guarded(lambda: _pyarrow().table(_in_pieces(values)))
+        return guarded(lambda: _pyarrow().table(values))
     readers = (getattr(values, name, None) for name in ("read_all", "to_table", "read"))
     return guarded(next(reader for reader in readers if reader is not None))
 
@@ -344,13 +344,6 @@ def blocks_of(source: object) -> Iterator[Any]:
         yield block
 
 
-def _in_pieces(values: Any) -> Any:
-    """A relation of DuckDB as batches that stay in the processor's cache; other things as they are."""
-    if not hasattr(values, "to_arrow_reader"):
-        return values
-    return values.to_arrow_reader(max(1, NUMBERS_AT_ONCE // len(values.columns)))
-
-
 def _blocks(source: Any) -> Any:
     if hasattr(source, "num_record_batches"):
         return (source.get_batch(i) for i in range(source.num_record_batches))
@@ -362,7 +355,7 @@ def _blocks(source: Any) -> Any:
     if _beyond_arrow(source):
         return iter([arrow_table(source)])
     if hasattr(source, "__arrow_c_stream__") and _root(source) != "pandas":
-        return iter(_pyarrow().RecordBatchReader.from_stream(_in_pieces(source)))
+        return iter(_pyarrow().RecordBatchReader.from_stream(source))
     return source if hasattr(source, "__next__") else None
 
 
