@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-import scipy
 
 from dpfda.bases.grids import frozen
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats, Integers
 
 

@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_domain, frozen
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integers, mapping, sequence
 from dpfda.numerics.errors import ParameterError

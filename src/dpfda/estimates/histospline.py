@@ -33,9 +33,9 @@ from functools import reduce
 from typing import TypeVar
 
 import numpy as np
-import scipy
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines, gathered, synthesise
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, real, shown

@@ -29,7 +29,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import scipy
 
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.cells import aliases
@@ -38,6 +37,7 @@ from dpfda.estimates.box_law import constant_evidence
 from dpfda.estimates.components import KEPT, LINE, RANGES, SCALES, SMOOTH, scaled, with_levels
 from dpfda.estimates.curves import CONSTANT
 from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.one_thread import one_thread
 

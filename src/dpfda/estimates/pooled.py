@@ -44,7 +44,6 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
-import scipy
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.grids import product_points
@@ -55,6 +54,7 @@ from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.estimates.widths import Widths
 from dpfda.noise import NoiseLaw
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 
 # Cosines along each side.

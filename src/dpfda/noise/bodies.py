@@ -23,6 +23,7 @@ function: max_j w_j / b_j over its own coordinates, which are those that it move
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -198,12 +199,12 @@ def tail_logs(at: Floats, others: int, integrals: int = 0) -> Floats:
     others: Number k of coordinates of the box that are not of the part.
     integrals: {0, 1}.
     """
-    import scipy
-
     j = np.arange(others + 1.0)
-    logs = scipy.special.xlogy(j, np.asarray(at)[..., None]) - scipy.special.gammaln(j + 1)
-    logs += integrals * np.log(others + 1 - j) + scipy.special.gammaln(others + 1)
-    return np.asarray(scipy.special.logsumexp(logs, axis=-1))
+    factorials = np.array([math.lgamma(k + 1) for k in range(others + 1)])
+    # At zero the first term alone is left, as it is at the least of positive numbers.
+    logs = j * np.log(np.maximum(at, sys.float_info.min))[..., None] - factorials
+    logs += integrals * np.log(others + 1 - j) + factorials[-1]
+    return np.asarray(np.logaddexp.reduce(logs, axis=-1))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import NoReturn, SupportsInt, TypeAlias
 
 import numpy as np
-import scipy
 
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import CustodyError, DpfdaError
 

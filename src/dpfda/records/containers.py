@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 Column: TypeAlias = Cells | Sequence[object]
 # Columns that are put into a matrix together.
 COLUMNS_AT_ONCE = 64
+# Rows of a piece of a table, at least, that is read by itself.
+ROWS_OF_PIECE = 2**12
 # How types of numbers of 32 bits are called.
 SINGLE = frozenset({"float", "float32", "Float32", "float[pyarrow]"})
 # Types of pandas that hold a mask beside an array of numpy's.
@@ -424,18 +426,28 @@ def _columns(values: DataFrame | Table | RecordBatch, invalid: str, name: str) -
     kinds = values.dtypes if of_pandas else getattr(getattr(values, "schema", None), "types", [None])
     single = {*map(str, kinds)} <= SINGLE
     matrix = np.empty((count, width), dtype=np.float32 if single else np.float64)
-    # By items a frame does not make each column anew.
-    every = (cells for _, cells in values.items()) if of_pandas else map(values.column, range(width))
-    for first in range(0, width, COLUMNS_AT_ONCE):
-        columns = []
-        for place, cells in enumerate(islice(every, COLUMNS_AT_ONCE), first):
-            numbers, offence = _numbers(cells, name, as_it_lies=True)
-            if offence is not None and invalid == "refuse":
-                row, kind = offence
-                raise _unreadable(name, kind, row, place, "the columns of numbers alone")
-            columns.append(numbers)
-        put_columns(matrix[:, first : first + len(columns)], columns)
+    start = 0
+    for piece in _pieces(values):
+        # By items a frame does not make each column anew.
+        every = (cells for _, cells in piece.items()) if of_pandas else map(piece.column, range(width))
+        for first in range(0, width, COLUMNS_AT_ONCE):
+            columns = []
+            for place, cells in enumerate(islice(every, COLUMNS_AT_ONCE), first):
+                numbers, offence = _numbers(cells, name, as_it_lies=True)
+                if offence is not None and invalid == "refuse":
+                    row, kind = offence
+                    raise _unreadable(name, kind, start + row, place, "the columns of numbers alone")
+                columns.append(numbers)
+            rows = slice(start, start + len(columns[0]))
+            put_columns(matrix[rows, first : first + len(columns)], columns)
+        start = rows.stop
     return matrix
+
+
+def _pieces(values: Any) -> list[Any]:
+    """A table in its pieces, or whole: many small ones would take longer."""
+    pieces = values.to_batches() if hasattr(values, "to_batches") else []
+    return pieces if 0 < len(pieces) * ROWS_OF_PIECE <= len(values) else [values]
 
 
 def taken_out(values: DataFrame | Table, places: Sequence[int]) -> tuple[object, list[object]]:

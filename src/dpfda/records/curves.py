@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds.stated import bound_from_json
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate

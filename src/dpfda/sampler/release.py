@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
 from dpfda.noise import NoiseLaw
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from dpfda.bases.corners import Covariate, Covariates
 from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.bases.ordinary import Outlook
 from dpfda.noise import GaussianNoise, NoiseLaw, cost_of
+from dpfda.numerics import later as scipy
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
