@@ -39,8 +39,8 @@ def containers(rows: int) -> dict[str, Callable[[], object]]:
         "pandas": lambda: frame,
         "polars": lambda: polars,
         "arrow": lambda: table,
-        "duckdb": lambda: base.table("held"),
-        "duckdb, as a table": lambda: base.table("held").to_arrow_table(),
+        "duckdb, read or as a query": lambda: base.table("held"),
+        "duckdb, read out": lambda: base.table("held").to_arrow_table(),
         **{f"pandas, {kind}": lambda kept=kept: kept for kind, kept in nullable.items()},
     }
 

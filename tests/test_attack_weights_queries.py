@@ -1,4 +1,4 @@
-"""Attacks on survey weights, on tables of data bases and on batches of whole persons.
+"""Attacks on survey weights, on sums by query and on batches of whole persons.
 
 Neighbours are made at random and at their worst, and go through the roads that records go: what moves is
 held against the width that the noise was made for, which must be reached, too.
@@ -16,6 +16,7 @@ import pytest
 import dpfda.mean.estimator
 from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, PrivateSurvival, Reading
 from dpfda.density.quantiles import PrivateQuantiles
+from dpfda.records import queries
 from dpfda.records.weights import Weights
 from dpfda.spine.spark import Adder, pool_of
 from dpfda.testing import exact_totals
@@ -223,18 +224,26 @@ def people():
     return pa.table({"a1": values[:, 0], "a2": values[:, 1], "who": pa.array(who, pa.string())})
 
 
+CHANGES = ["default_order = 'DESC'", "default_collation = 'NOCASE'", "integer_division = true"]
+CHANGES += ["ieee_floating_point_ops = false", "default_null_order = 'nulls_first'"]
+MACROS = ["greatest(a, b) AS a", "least(a, b) AS a", "isfinite(a) AS true", "encode(a) AS 'a'"]
+MACROS += ["list_reduce(a, b) AS 1e9", "list_transform(a, b) AS [1e9]", "list(a) AS [a]", "sum(a) AS 7"]
+MACROS += ["count(a) AS 7", "row_number() AS 7", "coalesce(a, b) AS a"]
+
+
 @pytest.mark.parametrize(
-    "change",
-    ["SET default_order = 'DESC'", "SET default_collation = 'NOCASE'", "CREATE MACRO sum(a) AS 7"],
+    "change", [f"SET {each}" for each in CHANGES] + [*map("CREATE MACRO ".__add__, MACROS)]
 )
-def test_a_connection_with_other_settings_or_macros_hands_over_the_same(change):
+def test_a_connection_with_other_settings_or_macros_adds_up_the_same(change):
     table = people()
     base = duckdb.connect()
     base.register("handed", table)
     base.execute("CREATE TABLE kept AS SELECT * FROM handed")
     base.execute(change)
-    assert found(base.table("kept")) == found(table)
-    assert found(base.table("kept"))[1] == len(LABELS)
+    kept = base.table("kept")
+    assert queries.queried(kept, "who") is not None
+    assert found(kept) == found(table)
+    assert found(kept)[1] == len(LABELS)
 
 
 class Negative:
@@ -246,7 +255,7 @@ class Turned(Negative, PrivateMean):
     """A class whose records are not those of the table, by a base beside."""
 
 
-def test_an_embedding_is_heard_where_a_data_base_holds_the_table():
+def test_an_embedding_is_heard_where_a_query_could_be_asked():
     table = people()
     asked = found(duckdb.from_arrow(table), Turned)
     assert asked == found(table, Turned)

@@ -129,29 +129,6 @@ def test_blocks_are_the_whole(name, folder, bases, monkeypatch):
     assert totals == [(40, exact_totals(wanted))]
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_a_relation_in_several_batches_is_the_table(threads):
-    values = RNG.normal(size=(300_000, 3)) * 10.0 ** RNG.integers(-16, 3, (300_000, 3))
-    table = pa.table({"0": values[:, 0], "1": values[:, 1], "2": values[:, 2]})
-    whose = pa.array(RNG.integers(0, 90_000, len(values)))
-    base = duckdb.connect(config={"threads": threads})
-    base.register("handed", table.append_column("who", whose))
-    base.execute("create table kept as select * from handed")
-    # An average of doubles hangs on the order of a person's records, in its last bit.
-    wanted = mean().prepare(table, whose.to_numpy()).total
-    assert exact_totals(mean().prepare(base.table("kept"), "who").total) == exact_totals(wanted)
-    np.testing.assert_array_equal(matrix_of(base.sql('select "0", "1", "2" from kept')), values)
-    base.execute("insert into kept values (1, 2, 'nan', 3)")
-    with pytest.raises(DataError, match="row 300000, column 2"):
-        mean().prepare(base.table("kept"), "who")
-
-
-def test_a_stream_below_a_relation_is_asked_once():
-    table = pa.table({"a1": RNG.uniform(size=5000), "a2": RNG.uniform(size=5000)})
-    once = duckdb.from_arrow(table.to_reader(100))
-    assert exact_totals(mean().prepare(once).total) == exact_totals(mean().prepare(table).total)
-
-
 def test_blocks_are_no_container_and_leave_nothing_behind():
     for whole in (FRAME, CURVES, CURVES.tolist(), 7):
         with pytest.raises(DataError, match="one after the other"):

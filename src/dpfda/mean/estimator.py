@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from dpfda.mean.two_looks import LooksPlan, single
 from dpfda.mean.variance import both_plans, prepare_both, publish_both
 from dpfda.mean.weighted import prepare_weighted, refuse_weights, weighted_plan
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
+from dpfda.records.queries import queried, sum_of_query
 from dpfda.records.weights import Weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
@@ -41,7 +42,7 @@ from dpfda.spine.arguments import (
     PublicCurves,
     Records,
 )
-from dpfda.spine.choices import check_choices, mean_plan, public_size
+from dpfda.spine.choices import check_choices, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import (
     POINTS,
@@ -223,7 +224,7 @@ class PrivateMean(InBlocks):
         """A sum, or records to be read again where two looks are to be had and pay."""
         if not self._measures:
             return self.prepare(X, groups)
-        made = self._answering(X, groups)
+        made = self._answering(X, groups, asks=not self._looks)
         plan = made.plan.measuring
         if self._looks and isinstance(made.total, Readable):
             looks = LooksPlan.where_it_pays(plan)
@@ -309,8 +310,11 @@ class PrivateMean(InBlocks):
         made = self._answering(X, groups)
         return Prepared(made.plan, made.total.total(made.plan))
 
-    def _answering(self, X: Records, groups: Labels = None) -> Answered:
-        """The plan of one mean, and what has its integers; parameters as of `prepare`."""
+    def _answering(self, X: Records, groups: Labels = None, asks: bool = True) -> Answered:
+        """The plan of one mean, and what has its integers; parameters as of `prepare`.
+
+        asks: Whether a data base is asked for the sum. For two looks its records are read.
+        """
         self._refuse_more(ONE_SUM)
         check_choices(self)
         refuse_pooled(self.settings, X)
@@ -323,7 +327,29 @@ class PrivateMean(InBlocks):
                 made = counted(pool.summation, total).summed(total)
                 # As of records at hand, whoever asks says whether more is measured than the line.
                 return Prepared(made.plan.line_alone, made.total)
-            return self._read(X, groups, boxes=True)
+            return (asks and self._queried(X, groups)) or self._read(X, groups, boxes=True)
+
+    def _queried(self, X: object, groups: Any) -> Answered | None:
+        """The sum as a query, where X is in a data base that can be asked for it; else None."""
+        if (table := queried(X, groups)) is None:
+            return None
+        settings = self._settings_for(X, groups)
+        try:
+            _, basis, _ = read_curves(settings, self.basis, table.made_up, groups, boxes=True)
+            summation = open_summation(self._plan(basis, 2, groups, settings))
+        except DpfdaError:
+            # Raised again where the table is read, or it is of no concern there.
+            return None
+        invalid, stated = settings.reading.invalid, settings.domain.grid_points is not None
+        named = invalid == "refuse" and not stated and not is_basis(self.basis)
+        grid = table.grid(groups) if named else None
+        rule = summation.clipping
+        if rule is None:
+            return None
+        if (query := table.query(rule, invalid == "repair", grid is not None)) is None:
+            return None
+        total = sum_of_query(query, rule.center.size, invalid, grid)
+        return counted(summation, total).summed(total)
 
     def _refuse_more(self, what: str) -> None:
         """Refuse what is more than one sum."""

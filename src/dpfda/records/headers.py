@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -184,28 +185,52 @@ def says_header(columns: str | Sequence[str] | None) -> bool:
     return all(pattern == "*" or not WILDCARDS & set(pattern) for pattern in patterns)
 
 
-def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> None:
+class Below(NamedTuple):
+    """What a header is compared with. Private.
+
+    records: How many there are.
+    increasing, even: Shares of those that increase, and that rise or fall by equal steps.
+    lower, upper: array (m,). Least and largest values.
+    """
+
+    records: int
+    increasing: float
+    even: float
+    lower: Floats
+    upper: Floats
+
+
+def refuse_record_as_grid(grid: Floats | None, rows: Floats | Below, remedy: str) -> None:
     """Refuse a header that looks like one of the increasing curves below it.
 
     Points with equal distances do not, unless half of the curves have equal distances too.
 
     grid: array (m,) or None. The numbers in the header, if it holds numbers.
-    rows: array (n, m). The first records, at most `INSPECTED`. Private.
+    rows: array (n, m). The first records, at most `INSPECTED`; or what is to be known of them. Private.
     remedy: How to say that the header is one.
     Raises OrientationError: Outside the privacy guarantee.
     """
-    finite = rows[np.isfinite(rows).all(axis=1)]
-    if grid is None or len(finite) < 2:
+    below = rows if isinstance(rows, Below) else _below(rows)
+    if grid is None or below is None or below.records < 2:
         return
-    if grid.size >= EVEN and _is_even(grid[None]).all() and _is_even(finite).mean() < 0.5:
+    if grid.size >= EVEN and _is_even(grid[None]).all() and below.even < 0.5:
         return
-    within = (finite.min(axis=0) <= grid) & (grid <= finite.max(axis=0))
-    if (np.diff(finite, axis=1) > 0).all(axis=1).mean() >= 0.5 and within.mean() >= 0.5:
+    within = (below.lower <= grid) & (grid <= below.upper)
+    if below.increasing >= 0.5 and within.mean() >= 0.5:
         raise OrientationError(
             "A numeric header is the grid; found one that looks like the increasing curves below it. "
             "Perhaps the header line is missing: then one person's curve would be published as the "
             f"grid. {remedy} {OUTSIDE}"
         )
+
+
+def _below(rows: Floats) -> Below | None:
+    finite = rows[np.isfinite(rows).all(axis=1)]
+    if not len(finite):
+        return None
+    increasing = (np.diff(finite, axis=1) > 0).all(axis=1).mean()
+    even, lower, upper = _is_even(finite).mean(), finite.min(axis=0), finite.max(axis=0)
+    return Below(len(finite), float(increasing), float(even), lower, upper)
 
 
 def _is_even(rows: Floats) -> Flags:
