@@ -6,7 +6,6 @@ import math
 from itertools import product
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.mechanisms.design.lines import number_of_cells
@@ -174,13 +173,13 @@ FINER, FINE_CELLS = 4, 7
 HALVINGS, HALVES = 10, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
-# Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
-EXPONENTS, SIDES = (0.7, 1.0, 1.5, 2.5, 4.0, 8.0), 10
-# Where Laplace noise on a share has a smaller scale than this, cells are taken as they are counted.
-CLEAR = 0.0045
+# Tails are generalized Pareto from one half on, with one of these shapes; no share of a cell is told
+# better than to so much of it. How likely a tail is falls with these powers of its size and its share.
+SHAPES, NEARLY, UNLIKE = (-1.0, -0.5, 0.01, 0.25, 0.5, 0.75), 0.999, 0.2
+FAR, FAR_APART, LARGE = 3.0, 0.0, 1.5
 # Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
-SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
+SEEN, FARTHER, HIDDEN = 7.0, 1.0, 1.0
 # Of cells that were cut, those of one before count together, or one alone with so many scales more.
 ALONE = 1.0
 # What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes:
@@ -222,7 +221,7 @@ def found_bounds(
     line: Number of points, and n epsilon, of the mean between the bounds.
     middle, half: Of the interval around which edges lie.
     """
-    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER))
+    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER), FAR)
     at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
     one, other = _least_error((below, lower), (above, upper), line, at_points)
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
@@ -244,7 +243,7 @@ def found_reaches(
     rooms: arrays (m,). From the line to the bounds between which it lies: farther nothing is held.
     """
     half = float(np.mean(rooms[0] + rooms[1])) / HALVES
-    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), 2.0**-1.5)
+    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), FAR_APART, 2.0**-1.5)
     widths = [
         np.minimum(at[:, None], room).mean(axis=1)
         for at, room in zip((below, above), rooms, strict=True)
@@ -259,6 +258,7 @@ def _reached(
     scale: float,
     half: float,
     seen: tuple[float, float],
+    unlikely: float,
     nearer: float = 1.0,
 ) -> list[tuple[Floats, Floats]]:
     """On either side distances (D,), and the squared average (D,) of what is beyond each of them."""
@@ -270,8 +270,7 @@ def _reached(
         moved = np.zeros(at.size)
         if counted.size:
             moved = _counted(edges / half, counted, scale, at / half, *seen)
-            if scale >= CLEAR:
-                moved = np.maximum(moved, _likely(edges / half, counted, scale, at / half))
+            moved = np.maximum(moved, _tails(edges / half, counted, scale, at / half, unlikely))
         # Nothing is searched beyond the last edge.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
     return sides
@@ -320,18 +319,29 @@ def _counted(
     return np.asarray(np.maximum(excess, 0.0) ** 2)
 
 
-def _likely(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
-    """The same where noise hides much: averaged over Weibull tails, by how well they explain cells."""
-    sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.25)
-    grids = np.meshgrid(sizes, EXPONENTS, np.linspace(0.0, 0.9, SIDES), indexing="ij")
-    size, power, part = (grid.reshape(-1, 1) for grid in grids)
-    beyond = np.exp(-((apart / size) ** power))
-    beyond[:, -1] = 0.0
-    logs = -np.abs(part * -np.diff(beyond) - shares).sum(axis=1) / scale
+def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
+    """The same of what lies in the tail, where noise hides much: a power mean over Pareto tails.
+
+    Each is weighed by how well it explains the cells from one half on, and less where it is far or large.
+    """
+    apart, shares = apart[apart >= NEARLY], shares[apart[:-1] >= NEARLY]
+    if not shares.size:
+        return np.zeros(at.size)
+    sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.5)
+    size, shape = (grid.reshape(-1, 1) for grid in np.meshgrid(sizes, SHAPES, indexing="ij"))
+    parts = scale * 2.0 ** np.arange(-2, max(np.log2(0.6 / scale), 0.0) + 0.01, 0.5)
+
+    def beyond(far: Floats) -> Floats:
+        return np.asarray(np.maximum(1 + shape * far / size, 0.0) ** (-1 / shape))
+
+    told = -np.diff(beyond(apart - apart[0]))
+    told[:, -1] = 1 - told[:, :-1].sum(axis=1)
+    held = parts[:, None] * told[:, None]
+    doubt = np.hypot(1.0, UNLIKE * held / scale)
+    logs = -(np.abs(held - shares) / (scale * doubt) + np.log(doubt)).sum(axis=2)
+    logs -= unlikely * np.log(np.maximum(size, 1.0)) + LARGE * np.log(parts / scale)
     weights = np.exp(logs - logs.max())
-    kept = weights > 1e-4
-    size, power, part = size[kept], power[kept], part[kept]
-    root = 1 / power
-    excess = part * size * root * scipy.special.gamma(root)
-    excess = excess * scipy.special.gammaincc(root, (at / size) ** power)
-    return np.asarray(weights[kept] @ excess**2 / weights[kept].sum())
+    far = np.maximum(at - apart[0], 0.0)
+    excess = beyond(far) * np.maximum(size + shape * far, 0.0) / (1 - shape)
+    excess += np.maximum(apart[0] - at, 0.0)
+    return np.asarray((weights @ np.sqrt(parts) @ np.sqrt(excess) / weights.sum()) ** 4)
