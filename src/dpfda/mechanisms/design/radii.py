@@ -243,7 +243,9 @@ def found_reaches(
     rooms: arrays (m,). From the line to the bounds between which it lies: farther nothing is held.
     """
     half = float(np.mean(rooms[0] + rooms[1])) / HALVES
-    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), FAR_APART, 2.0**-1.5)
+    (below, lower), (above, upper) = _reached(
+        edges, shares, scale, half, (SEEN_APART, 0.0), FAR_APART, 2.0**-1.5
+    )
     widths = [
         np.minimum(at[:, None], room).mean(axis=1)
         for at, room in zip((below, above), rooms, strict=True)
@@ -322,7 +324,7 @@ def _counted(
 def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
     """The same of what lies in the tail, where noise hides much: a power mean over Pareto tails.
 
-    Each is weighed by how well it explains the cells from one half on, and less where it is far or large.
+    Each is weighed by how well it explains cells from one half on, and less where it is far or large.
     """
     apart, shares = apart[apart >= NEARLY], shares[apart[:-1] >= NEARLY]
     if not shares.size:
