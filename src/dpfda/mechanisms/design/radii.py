@@ -189,6 +189,8 @@ MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
 # Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
 # does little harm, as no cell is far.
 MOVED_APART, SEEN_APART = 0.5, 4.0
+# The band allows for so much of what noise hides of an excess.
+UNTOLD = 0.25
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -316,9 +318,36 @@ def _counted(
         # Noise hides more of what lies in several cells.
         following = slice(starts[last + 1], ends[last + 1])
         kept[following] += HIDDEN * scale / math.sqrt(ends[last + 1] - starts[last + 1])
+    return np.asarray(np.maximum(_excess(low, high, cut) @ kept, 0.0) ** 2)
+
+
+def _excess(low: Floats, high: Floats, cut: Floats | float) -> Floats:
+    """Average distance beyond a cut of what lies in cells, in each of them evenly."""
     within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
-    excess = np.where(cut < low, (low + high) / 2 - cut, within) @ kept
-    return np.asarray(np.maximum(excess, 0.0) ** 2)
+    return np.where(cut < low, (low + high) / 2 - cut, within)
+
+
+def moved_by_cutting(
+    edges: Floats, shares: Floats, scale: float, ends: tuple[float, float], far: tuple[float, float]
+) -> tuple[float, float]:
+    """How far cutting units at `ends` moves a mean at a point, down and up, from a noisy histogram.
+
+    As much as the average excess of the points, of which a unit has two: so half of what it moves at
+    most. And a part of what noise hides of it.
+
+    edges, shares, scale: As of `found_bounds`.
+    far: Of cells that begin beyond those count that are seen: noise would be taken for values.
+    """
+    found = list[float]()
+    for at, share, end, last in (
+        (-edges[::-1], shares[::-1], -ends[0], -far[0]),
+        (edges, shares, ends[1], far[1]),
+    ):
+        told = (at[:-1] < last) | (share > SEEN * scale)
+        excess = np.where(told, _excess(at[:-1], at[1:], end), 0.0)
+        doubt = scale * math.sqrt(2) * float(np.linalg.norm(excess))
+        found.append(max(float(excess @ share), 0.0) + UNTOLD * doubt)
+    return found[0], found[1]
 
 
 def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
