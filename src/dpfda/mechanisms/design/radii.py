@@ -190,7 +190,7 @@ MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
 # does little harm, as no cell is far.
 MOVED_APART, SEEN_APART = 0.5, 4.0
 # The band allows for so much of what noise hides of an excess.
-UNTOLD = 0.25
+UNTOLD = 0.5
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
