@@ -24,8 +24,8 @@ from dpfda.mean.search import extreme_shares, interval_of, reached, searched
 from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design.radii import (
+    CLEAR,
     FINER,
-    SEEN,
     UNTOLD,
     found_bounds,
     found_reaches,
@@ -445,7 +445,7 @@ def test_what_is_cut_off_moves_the_mean_by_the_average_excess_that_is_counted():
     _, hidden = moved_by_cutting(edges, 0 * shares, 0.01, (-1.5, 1.5), (-9.0, 7.0))
     assert hidden == pytest.approx(UNTOLD * 0.01 * math.sqrt(2) * math.hypot(0.125, 1.5, 4.5))
     few, many = np.zeros(8), np.zeros(8)
-    few[-1], many[-1] = 0.99 * SEEN * 0.01, 1.01 * SEEN * 0.01
+    few[-1], many[-1] = 0.99 * CLEAR * 0.01, 1.01 * CLEAR * 0.01
     told = [moved_by_cutting(edges, one, 0.01, (-1.5, 1.5), (-9.0, 7.0))[1] for one in (few, many)]
     assert told[0] == hidden
     assert told[1] > many[-1] * 34.5
@@ -490,7 +490,7 @@ def test_it_is_said_what_the_band_allows_for_and_what_it_cannot(release):
     assert "meant to hold the mean of these curves, with what was cut off" in words
     assert "whatever the curves are" not in words
     # A record has a half of its share in either of its two points.
-    share = 200 * SEEN * 2 * UNIT / float(release.certificate.costs[2].guarantee.epsilon) / UNIT / 9000
+    share = 200 * CLEAR * 2 * UNIT / float(release.certificate.costs[2].guarantee.epsilon) / UNIT / 9000
     assert f"a part of less than about {share:.2g} %" in words
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.mechanisms.design.radii import SEEN, candidate_radii, moved_at_most, moved_by_cutting
+from dpfda.mechanisms.design.radii import CLEAR, candidate_radii, moved_at_most, moved_by_cutting
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
@@ -509,7 +509,7 @@ class FoundMean(HeldCloser):
     def _remarks(self) -> list[str]:
         if self.order:
             return super()._remarks()
-        (down, up), each = self.moved, 200 * SEEN * self.extremes.scale(self.count)
+        (down, up), each = self.moved, 200 * CLEAR * self.extremes.scale(self.count)
         return [
             f"What was cut off is allowed for as far as the noisy histograms tell it: by {down:.3g} "
             f"below and {up:.3g} above. They cannot tell of a part of less than about {each:.2g} % that "

@@ -179,7 +179,7 @@ SHAPES, NEARLY, UNLIKE = (-1.0, -0.5, 0.01, 0.25, 0.5, 0.75), 0.999, 0.2
 FAR, FAR_APART, LARGE = 3.0, 0.0, 1.5
 # Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
-SEEN, FARTHER, HIDDEN = 7.0, 1.0, 1.0
+SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
 # Of cells that were cut, those of one before count together, or one alone with so many scales more.
 ALONE = 1.0
 # What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes:
@@ -189,8 +189,8 @@ MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
 # Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
 # does little harm, as no cell is far.
 MOVED_APART, SEEN_APART = 0.5, 4.0
-# The band allows for so much of what noise hides of an excess.
-UNTOLD = 0.5
+# The band allows for so much of what noise hides of an excess, and for far cells of so many scales.
+UNTOLD, CLEAR = 0.5, 7.0
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -343,7 +343,7 @@ def moved_by_cutting(
         (-edges[::-1], shares[::-1], -ends[0], -far[0]),
         (edges, shares, ends[1], far[1]),
     ):
-        told = (at[:-1] < last) | (share > SEEN * scale)
+        told = (at[:-1] < last) | (share > CLEAR * scale)
         excess = np.where(told, _excess(at[:-1], at[1:], end), 0.0)
         doubt = scale * math.sqrt(2) * float(np.linalg.norm(excess))
         found.append(max(float(excess @ share), 0.0) + UNTOLD * doubt)
