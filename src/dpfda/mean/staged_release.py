@@ -309,7 +309,7 @@ BETWEEN = "mean between the bounds found"
 
 
 WHOLE = "the mean of these curves, with what was cut off"
-HELD = ". Measured on 65 sets of real curves, the band for 95% held the mean in 87 to 93 of 100 releases"
+HELD = ". Measured on 65 sets of real curves, the band for 95% held the mean in 85 to 91 of 100 releases"
 OPEN = "How far these data are from a wider population is not included."
 
 
