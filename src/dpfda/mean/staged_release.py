@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.mechanisms.design.radii import candidate_radii, moved_at_most
+from dpfda.mechanisms.design.radii import CLEAR, candidate_radii, moved_at_most, moved_by_cutting
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
@@ -21,8 +21,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import loss_of
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band
-from dpfda.releases.facts import Stated
+from dpfda.releases.bands import Asked, Band, Variance
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.staged import GUARANTEE, Selection
@@ -34,6 +34,9 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 # A radius is kept where the excess that is found is at most so many scales of its noise; and the band
 # allows for so much of the excess and one scale.
 TOLERATED, ALLOWED = 1.0, 0.75
+# Cells count for the band of a mean between bounds looked for where they begin within so many times a
+# bound's distance from the middle of the interval, and within so many halves of its length.
+TOLD, NEAR = 1.5, 4.0
 # What is recomputed from a line agrees to this share of the bounds' distance.
 AGREED = 1e-6
 
@@ -305,6 +308,11 @@ SEARCH = "width of an interval", "place of the interval", "histogram of extremes
 BETWEEN = "mean between the bounds found"
 
 
+WHOLE = "the mean of these curves, with what was cut off"
+HELD = ". Measured on 65 sets of real curves, the band for 95% held the mean in 85 to 91 of 100 releases"
+OPEN = "How far these data are from a wider population is not included."
+
+
 def looked_for(low: float, high: float) -> str:
     """What the bound is, before it is known and after."""
     return f"values clipped to bounds that were looked for between {low:g} and {high:g}"
@@ -351,14 +359,19 @@ class Extremes(file.Written):
         parts = 1 - np.clip(inside / np.diff(edges), 0.0, 1.0)
         return float(np.clip(parts @ self.shares(count), 0.0, 1.0))
 
+    def moved(self, ends: tuple[float, float], far: tuple[float, float], count: float) -> Floats:
+        """What cutting at two ends may move a mean by, down and up (2,): see `moved_by_cutting`."""
+        counted = np.array(self.edges), self.shares(count), self.scale(count)
+        return np.array(moved_by_cutting(*counted, ends, far))
+
 
 @dataclass(frozen=True, eq=False)
 class FoundMean(HeldCloser):
     """A mean curve between bounds that were looked for in a wide range, held close to a rough line.
 
-    Its bound is the one that was found. The certificate is that of search and mean together. The band is
-    for the mean of the records as they were held: what lies beyond is not in it. Files of earlier
-    versions have no rough line.
+    Its bound is the one that was found. The certificate is that of search and mean together. The band
+    allows for what was cut off, as far as the noisy histograms tell it; that of the noise does not, nor
+    that of a derivative. Files of earlier versions have no rough line.
 
     Parameters
     ----------
@@ -400,6 +413,36 @@ class FoundMean(HeldCloser):
         if (apart := self.apart) is not None:
             shares += apart.beyond(-apart.interval[0], apart.interval[1], self.count)
         return min(shares, 1.0)
+
+    @property
+    def moved(self) -> Floats:
+        """What cutting off may have moved the mean by, down and up (2,), as the band allows for."""
+        (middle, half), ends, apart = self.extremes.interval, self.found, self.apart
+        below, above = (max(TOLD * abs(end - middle), NEAR * half) for end in ends)
+        told = self.extremes.moved(ends, (middle - below, middle + above), self.count)
+        if apart is None:
+            return told
+        reaches = -apart.interval[0], apart.interval[1]
+        return told + apart.moved(reaches, (-np.inf, np.inf), self.count)
+
+    @property
+    def _is_proved(self) -> bool:
+        return False
+
+    def _around(self, at: Floats, asked: Asked) -> Band:
+        band = super()._around(at, asked)
+        return self._with_cut(band) if asked.of == "sample" else band
+
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
+        return self._with_cut(super()._around_population(at, asked, variance))
+
+    def _with_cut(self, band: Band) -> Band:
+        """A band for a mean of records as they were held, made one for the mean of the records."""
+        if self.order:
+            return band
+        (low, high), (down, up) = self.extremes.searched, self.moved
+        lower, upper = np.maximum(band.lower - down, low), np.minimum(band.upper + up, high)
+        return replace(band, lower=lower, upper=upper)
 
     # Its file.
 
@@ -455,6 +498,21 @@ class FoundMean(HeldCloser):
             )
         cut = (
             f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
-            "lowest and highest values were cut off; no band covers what that moved."
+            "lowest and highest values were cut off."
         )
         return [*said, cut]
+
+    def _claims(self) -> tuple[Claim, ...]:
+        mean, *others = super()._claims()
+        return mean if self.order else replace(mean, holds=WHOLE, seen=HELD), *others
+
+    def _remarks(self) -> list[str]:
+        if self.order:
+            return super()._remarks()
+        (down, up), each = self.moved, 200 * CLEAR * self.extremes.scale(self.count)
+        return [
+            f"What was cut off is allowed for as far as the noisy histograms tell it: by {down:.3g} "
+            f"below and {up:.3g} above. They cannot tell of a part of less than about {each:.2g} % that "
+            "lies far from all others: it may move the mean by its share of that distance.",
+            OPEN,
+        ]

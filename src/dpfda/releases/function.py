@@ -131,7 +131,8 @@ class ReleasedFunction(MeanLine):
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         usual = replace(asked, of=self._claims()[0].of, level=bands.each_part(asked.level))
         with bands.asked_level(asked.level):
-            band = self._around(at, usual)
+            # A kind whose band for the sample is wider says by itself what that is for the population.
+            band = ReleasedFunction._around(self, at, usual)
         places = self.grid_points.size
         limits = self._limits_at(at)
         return bands.for_population(band, self(at), limits, variance, self.count, places, asked.level)

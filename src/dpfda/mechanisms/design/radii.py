@@ -174,10 +174,10 @@ FINER, FINE_CELLS = 4, 7
 HALVINGS, HALVES = 10, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
-# Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
-EXPONENTS, SIDES = (0.7, 1.0, 1.5, 2.5, 4.0, 8.0), 10
-# Where Laplace noise on a share has a smaller scale than this, cells are taken as they are counted.
-CLEAR = 0.0045
+# Tails are generalized Pareto from one half on, with one of these shapes; no share of a cell is told
+# better than to so much of it. How likely a tail is falls with these powers of its size and its share.
+SHAPES, NEARLY, UNLIKE = (-1.0, -0.5, 0.01, 0.25, 0.5, 0.75), 0.999, 0.2
+FAR, FAR_APART, LARGE = 3.0, 0.0, 1.5
 # Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
@@ -190,6 +190,8 @@ MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
 # Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
 # does little harm, as no cell is far.
 MOVED_APART, SEEN_APART = 0.5, 4.0
+# The band allows for so much of what noise hides of an excess, and for far cells of so many scales.
+UNTOLD, CLEAR = 0.5, 7.0
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -222,7 +224,7 @@ def found_bounds(
     line: Number of points, and n epsilon, of the mean between the bounds.
     middle, half: Of the interval around which edges lie.
     """
-    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER))
+    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER), FAR)
     at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
     one, other = _least_error((below, lower), (above, upper), line, at_points)
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
@@ -244,7 +246,9 @@ def found_reaches(
     rooms: arrays (m,). From the line to the bounds between which it lies: farther nothing is held.
     """
     half = float(np.mean(rooms[0] + rooms[1])) / HALVES
-    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), 2.0**-1.5)
+    (below, lower), (above, upper) = _reached(
+        edges, shares, scale, half, (SEEN_APART, 0.0), FAR_APART, 2.0**-1.5
+    )
     widths = [
         np.minimum(at[:, None], room).mean(axis=1)
         for at, room in zip((below, above), rooms, strict=True)
@@ -259,6 +263,7 @@ def _reached(
     scale: float,
     half: float,
     seen: tuple[float, float],
+    unlikely: float,
     nearer: float = 1.0,
 ) -> list[tuple[Floats, Floats]]:
     """On either side distances (D,), and the squared average (D,) of what is beyond each of them."""
@@ -270,8 +275,7 @@ def _reached(
         moved = np.zeros(at.size)
         if counted.size:
             moved = _counted(edges / half, counted, scale, at / half, *seen)
-            if scale >= CLEAR:
-                moved = np.maximum(moved, _likely(edges / half, counted, scale, at / half))
+            moved = np.maximum(moved, _tails(edges / half, counted, scale, at / half, unlikely))
         # Nothing is searched beyond the last edge.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
     return sides
@@ -315,23 +319,61 @@ def _counted(
         # Noise hides more of what lies in several cells.
         following = slice(starts[last + 1], ends[last + 1])
         kept[following] += HIDDEN * scale / math.sqrt(ends[last + 1] - starts[last + 1])
+    return np.asarray(np.maximum(_excess(low, high, cut) @ kept, 0.0) ** 2)
+
+
+def _excess(low: Floats, high: Floats, cut: Floats | float) -> Floats:
+    """Average distance beyond a cut of what lies in cells, in each of them evenly."""
     within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
-    excess = np.where(cut < low, (low + high) / 2 - cut, within) @ kept
-    return np.asarray(np.maximum(excess, 0.0) ** 2)
+    return np.where(cut < low, (low + high) / 2 - cut, within)
 
 
-def _likely(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
-    """The same where noise hides much: averaged over Weibull tails, by how well they explain cells."""
-    sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.25)
-    grids = np.meshgrid(sizes, EXPONENTS, np.linspace(0.0, 0.9, SIDES), indexing="ij")
-    size, power, part = (grid.reshape(-1, 1) for grid in grids)
-    beyond = np.exp(-((apart / size) ** power))
-    beyond[:, -1] = 0.0
-    logs = -np.abs(part * -np.diff(beyond) - shares).sum(axis=1) / scale
+def moved_by_cutting(
+    edges: Floats, shares: Floats, scale: float, ends: tuple[float, float], far: tuple[float, float]
+) -> tuple[float, float]:
+    """How far cutting units at `ends` moves a mean at a point, down and up, from a noisy histogram.
+
+    As much as the average excess of the points, of which a unit has two: so half of what it moves at
+    most. And a part of what noise hides of it.
+
+    edges, shares, scale: As of `found_bounds`.
+    far: Of cells that begin beyond those count that are seen: noise would be taken for values.
+    """
+    found = list[float]()
+    for at, share, end, last in (
+        (-edges[::-1], shares[::-1], -ends[0], -far[0]),
+        (edges, shares, ends[1], far[1]),
+    ):
+        told = (at[:-1] < last) | (share > CLEAR * scale)
+        excess = np.where(told, _excess(at[:-1], at[1:], end), 0.0)
+        doubt = scale * math.sqrt(2) * float(np.linalg.norm(excess))
+        found.append(max(float(excess @ share), 0.0) + UNTOLD * doubt)
+    return found[0], found[1]
+
+
+def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
+    """The same of what lies in the tail, where noise hides much: a power mean over Pareto tails.
+
+    Each is weighed by how well it explains cells from one half on, and less where it is far or large.
+    """
+    apart, shares = apart[apart >= NEARLY], shares[apart[:-1] >= NEARLY]
+    if not shares.size:
+        return np.zeros(at.size)
+    sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.5)
+    size, shape = (grid.reshape(-1, 1) for grid in np.meshgrid(sizes, SHAPES, indexing="ij"))
+    parts = scale * 2.0 ** np.arange(-2, max(np.log2(0.6 / scale), 0.0) + 0.01, 0.5)
+
+    def beyond(far: Floats) -> Floats:
+        return np.asarray(np.maximum(1 + shape * far / size, 0.0) ** (-1 / shape))
+
+    told = -np.diff(beyond(apart - apart[0]))
+    told[:, -1] = 1 - told[:, :-1].sum(axis=1)
+    held = parts[:, None] * told[:, None]
+    doubt = np.hypot(1.0, UNLIKE * held / scale)
+    logs = -(np.abs(held - shares) / (scale * doubt) + np.log(doubt)).sum(axis=2)
+    logs -= unlikely * np.log(np.maximum(size, 1.0)) + LARGE * np.log(parts / scale)
     weights = np.exp(logs - logs.max())
-    kept = weights > 1e-4
-    size, power, part = size[kept], power[kept], part[kept]
-    root = 1 / power
-    excess = part * size * root * scipy.special.gamma(root)
-    excess = excess * scipy.special.gammaincc(root, (at / size) ** power)
-    return np.asarray(weights[kept] @ excess**2 / weights[kept].sum())
+    far = np.maximum(at - apart[0], 0.0)
+    excess = beyond(far) * np.maximum(size + shape * far, 0.0) / (1 - shape)
+    excess += np.maximum(apart[0] - at, 0.0)
+    return np.asarray((weights @ np.sqrt(parts) @ np.sqrt(excess) / weights.sum()) ** 4)
