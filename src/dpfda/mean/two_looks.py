@@ -33,7 +33,7 @@ from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import number_of_cells
-from dpfda.mechanisms.design.radii import residual_radius, share_of_try
+from dpfda.mechanisms.design.radii import residual_radius, share_of_rough, share_of_try
 from dpfda.noise import BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -64,9 +64,9 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.sums import Readable
 
-# Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
-# two looks: below it the histogram says too little.
-ROUGH, COUNTING, LEAST = Fraction(15, 1000), Fraction(15, 1000), 5000.0
+# Share of the budget for the histogram; and n epsilon from which on there are two looks: below it the
+# histogram says too little.
+COUNTING, LEAST = Fraction(3, 100), 5000.0
 # Cells from which on a side more of their box, for the largest distance, costs little.
 FEWEST_CELLS = 20
 # Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
@@ -160,8 +160,10 @@ class LooksPlan(StagedPlan):
     @cached_property
     def shares(self) -> tuple[PureDP, PureDP, Guarantee]:
         """Of rough line, histogram and closer look, with the largest distance they are the whole."""
-        first, rest = split(self.whole.function_guarantee, ROUGH)
-        counting, last = split(rest, COUNTING / (1 - ROUGH))
+        rough = share_of_rough(self.strength(self.whole.guarantee))
+        share = Fraction(rough).limit_denominator(1000)
+        first, rest = split(self.whole.function_guarantee, share)
+        counting, last = split(rest, COUNTING / (1 - share))
         return first, counting, last
 
     @cached_property
@@ -263,8 +265,8 @@ class LooksPlan(StagedPlan):
 
     # What is released.
 
-    def place(self, selection: Selection) -> int:
-        """Which candidate is worth a try, from noisy counts; 0 where none is."""
+    def radius(self, selection: Selection) -> float:
+        """Which radius is worth a try, from noisy counts; the largest where none is."""
         noise = float(np.sqrt(selection.noise.variances()[0])) / COUNT_SCALE / self.size
         shares = np.array([float(count) for count in selection.noisy_counts]) / COUNT_SCALE / self.size
         strengths = self.strength(self.shares[2]), self.strength(self.tried[1])
@@ -272,21 +274,19 @@ class LooksPlan(StagedPlan):
             self.choice.radii, shares, noise, strengths, self.strength(self.shares[0])
         )
 
-    def tries(self, line: Floats, place: int) -> RadiusTry:
-        """How a candidate for the radius around a public line (m,) is tried."""
-        low, high = self._extremes
-        reach = float(np.max(np.maximum(line - low, high - line) / (high - low)))
-        return RadiusTry(float(self.choice.radii[place]), min(max(reach, HALF), 1.0), self.tried[0])
+    def tries(self, line: Floats, radius: float) -> RadiusTry:
+        """How a radius around a public line (m,) is tried."""
+        closer = self._around(line, radius).curves_on(flat_grid(self.whole.basis))
+        return RadiusTry(line, self._extremes, closer, radius, self.tried[0])
 
-    def closer(self, line: Floats, place: int, part: Guarantee) -> MeanPlan:
-        """The plan of the closer look around a public line (m,), at a candidate for the radius.
+    def closer(self, line: Floats, radius: float, part: Guarantee) -> MeanPlan:
+        """The plan of the closer look around a public line (m,), at a radius.
 
         Cells are as many as one look would have whose noise is as small.
 
         part: What of the budget is left for it.
         """
-        radius = float(self.choice.radii[place])
-        bound = self._around(line, place)
+        bound = self._around(line, radius)
         plan = replace(self.whole.line_alone, bound=bound, guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
@@ -324,27 +324,28 @@ class LooksPlan(StagedPlan):
         charge(paying, certificate, self.entry())
         return looked(self, records, total, certificate)
 
-    def _around(self, line: Floats, place: int) -> ValueBounds:
+    def _around(self, line: Floats, radius: float) -> ValueBounds:
         """Curves at the radius from a line, cut at the stated bounds, which stay at the largest one.
 
         And where floats are too few to tell such curves apart.
         """
         stated = cast("ValueBounds", self.whole.bound)
         low, high = stated.curves_on(flat_grid(self.whole.basis))
-        reach = float(self.choice.radii[place]) * (high - low)
+        reach = radius * (high - low)
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
         told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
-        return ValueBounds(lower, upper) if place and told else ValueBounds(low, high)
+        return ValueBounds(lower, upper) if radius < HALF and told else ValueBounds(low, high)
 
 
 @remembered(16)
 def _check_closer(plan: LooksPlan) -> None:
     """Check the closer looks around the lines and at the radii that are extreme."""
     for line in plan._extremes:
-        plan.tries(line, 1).noise  # noqa: B018
-        for place in (0, -1):
+        least = float(plan.choice.radii[-1])
+        plan.tries(line, least).noise  # noqa: B018
+        for radius in (HALF, least):
             for part in (plan.shares[2], plan.tried[1]):
-                closer = plan.closer(line, place, part)
+                closer = plan.closer(line, radius, part)
                 check(closer)
                 plan.side_achieved(closer)
 
@@ -361,12 +362,12 @@ def looked(
     line = np.asarray(first(first.grid_points))
     lengths = distances(plan.whole, records, line)
     selection = plan.choice.released(lengths, draw(plan.choice.noise))
-    place, part, excess = plan.place(selection), plan.shares[2], None
-    if place:
+    radius, part, excess = plan.radius(selection), plan.shares[2], None
+    if radius < HALF:
         part = plan.tried[1]
-        excess = plan.tries(line, place).released(lengths, draw)
-        place = place if excess.small(plan.size) else 0
-    closer = plan.closer(line, place, part)
+        excess = plan.tries(line, radius).released(records, plan.whole, draw)
+        radius = radius if excess.small(plan.size) else HALF
+    closer = plan.closer(line, radius, part)
     total, own, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
     noise: Sequence[int] = ()
     if sides is None:
@@ -375,7 +376,7 @@ def looked(
         paid = pay(total, closer, certificate=own)
         drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
         look = cast("ReleasedFunction", paid.release(total.with_noise(drawn)))
-    made = assembled(plan, certificate, (first, selection, excess, look), closer, selection.radii[place])
+    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     law = sides or plan.whole.distance_law
     if law is None:
         return made
