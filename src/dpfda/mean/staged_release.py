@@ -35,6 +35,8 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 # earlier versions it is each unit's farthest point that was added up, and the band allows for so much of
 # that.
 TOLERATED, TOLERATED_BEFORE, ALLOWED_BEFORE = 2.0, 1.0, 0.75
+# Units of 2^-20 that rounding adds to what a unit moves, at most.
+ROUNDED = 8
 # What is recomputed from a line agrees to this share of the bounds' distance.
 AGREED = 1e-6
 
@@ -66,7 +68,8 @@ class Excess(file.Written):
     @property
     def width(self) -> int:
         """How much one unit adds at most."""
-        return width_beyond(self.radius, self.reach)
+        rounded = 0 if self.tolerated is None else ROUNDED
+        return width_beyond(self.radius, self.reach) + rounded
 
     def average(self, count: float) -> float:
         """Over so many units, in shares of the distance between the bounds."""

@@ -28,7 +28,7 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
-from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, reach_of
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
@@ -74,6 +74,8 @@ MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
 GAINED, FALLING = 0.91, 0.035
+# Neighbouring floats are no farther apart than such a part of a radius.
+TOLD = 1e-8
 # The largest residual that is told apart, in shares of the distance between the bounds.
 HALF = 0.5
 
@@ -276,8 +278,9 @@ class LooksPlan(StagedPlan):
 
     def tries(self, line: Floats, radius: float) -> RadiusTry:
         """How a radius around a public line (m,) is tried."""
-        closer = self._around(line, radius).curves_on(flat_grid(self.whole.basis))
-        return RadiusTry(line, self._extremes, closer, radius, self.tried[0])
+        rules = (known(plan.on_grid).rule for plan in (self.whole, self.held(line, radius)))
+        reach, part = reach_of(line, self._extremes, radius), self.tried[0]
+        return RadiusTry(*rules, self.size, self.whole.neighbours, radius, reach, part)
 
     def closer(self, line: Floats, radius: float, part: Guarantee) -> MeanPlan:
         """The plan of the closer look around a public line (m,), at a radius.
@@ -286,8 +289,7 @@ class LooksPlan(StagedPlan):
 
         part: What of the budget is left for it.
         """
-        bound = self._around(line, radius)
-        plan = replace(self.whole.line_alone, bound=bound, guarantee=part)
+        plan = replace(self.held(line, radius), guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
         design = known(plan.drawn)
@@ -320,9 +322,13 @@ class LooksPlan(StagedPlan):
             return cast("ReleasedFunction", one)
         # What is wrong with the records is found before the charge; and the whole budget is charged
         # before the first noise.
-        total = records.total(self.rough)
+        total = records.on_grid(self.whole)
         charge(paying, certificate, self.entry())
         return looked(self, records, total, certificate)
+
+    def held(self, line: Floats, radius: float) -> MeanPlan:
+        """The plan of a mean of records at the radius from a line."""
+        return replace(self.whole.line_alone, bound=self._around(line, radius))
 
     def _around(self, line: Floats, radius: float) -> ValueBounds:
         """Curves at the radius from a line, cut at the stated bounds, which stay at the largest one.
@@ -333,7 +339,8 @@ class LooksPlan(StagedPlan):
         low, high = stated.curves_on(flat_grid(self.whole.basis))
         reach = radius * (high - low)
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
-        told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
+        coarse = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+        told = np.all(coarse <= TOLD * reach) and np.all(reach > 1e-90)
         return ValueBounds(lower, upper) if radius < HALF and told else ValueBounds(low, high)
 
 
@@ -355,32 +362,35 @@ def looked(
 ) -> CloserMean:
     """Release all stages, which the caller has charged for.
 
-    total: Of the rough line. Private.
+    total: At all points of the grid, between the stated bounds. Private.
     draw: As of `dpfda.publication.publish`.
     """
-    first = publish_curve(total, plan.rough, certificate.part(FIRST), draw)
+    rough = records.of_grid(total, plan.rough)
+    first = publish_curve(rough, plan.rough, certificate.part(FIRST), draw)
     line = np.asarray(first(first.grid_points))
     lengths = distances(plan.whole, records, line)
     selection = plan.choice.released(lengths, draw(plan.choice.noise))
-    radius, part, excess = plan.radius(selection), plan.shares[2], None
+    radius, part, excess, held = plan.radius(selection), plan.shares[2], None, total
     if radius < HALF:
-        part = plan.tried[1]
-        excess = plan.tries(line, radius).released(records, plan.whole, draw)
-        radius = radius if excess.small(plan.size) else HALF
+        part, held = plan.tried[1], records.on_grid(plan.held(line, radius))
+        excess = plan.tries(line, radius).released(total, held, draw)
+        if not excess.small(plan.size):
+            radius, held = HALF, total
     closer = plan.closer(line, radius, part)
-    total, own, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
+    summed = records.of_grid(held, closer)
+    own, sides = certificate.part(LAST), plan.side_noise(closer)
     noise: Sequence[int] = ()
     if sides is None:
-        look = publish_curve(total, closer, own, draw)
+        look = publish_curve(summed, closer, own, draw)
     else:
-        paid = pay(total, closer, certificate=own)
+        paid = pay(summed, closer, certificate=own)
         drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
-        look = cast("ReleasedFunction", paid.release(total.with_noise(drawn)))
+        look = cast("ReleasedFunction", paid.release(summed.with_noise(drawn)))
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     law = sides or plan.whole.distance_law
     if law is None:
         return made
-    return with_distance(made, records.total(plan.whole), plan.whole, law, noise or draw(law))
+    return with_distance(made, total, plan.whole, law, noise or draw(law))
 
 
 def assembled(
