@@ -6,7 +6,8 @@ curves stay near their mean: who knows it roughly clips closer, and pays for tha
 Mechanisms run one after the other: a rough line (pure e1), a histogram of the largest distances from it
 (pure e2), and the mean of records between curves, line minus and plus a radius that is computed from the
 noisy counts alone (what is left, and all of delta). Where a radius is worth a try, a part of what is
-left (pure e3) first measures how much it would cut off; where that is not small, the stated bounds stay.
+left (pure e3) first measures how far it would move the mean; where that is not small, the stated bounds
+stay.
 Last, the largest distance of the line from the mean between the stated bounds may be measured: by sides
 of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`).
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
@@ -73,7 +74,7 @@ FEWEST_CELLS = 20
 MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
-GAINED, FALLING = 0.91, 0.035
+GAINED, FALLING = 0.85, 0.02
 # Neighbouring floats are no farther apart than such a part of a radius.
 TOLD = 1e-8
 # The largest residual that is told apart, in shares of the distance between the bounds.
