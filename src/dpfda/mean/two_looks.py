@@ -279,9 +279,9 @@ class LooksPlan(StagedPlan):
 
     def tries(self, line: Floats, radius: float) -> RadiusTry:
         """How a radius around a public line (m,) is tried."""
-        rules = (known(plan.on_grid).rule for plan in (self.whole, self.held(line, radius)))
+        wide, close = (known(plan.on_grid).rule for plan in (self.whole, self.held(line, radius)))
         reach, part = reach_of(line, self._extremes, radius), self.tried[0]
-        return RadiusTry(*rules, self.size, self.whole.neighbours, radius, reach, part)
+        return RadiusTry(wide, close, self.size, self.whole.neighbours, radius, reach, part)
 
     def closer(self, line: Floats, radius: float, part: Guarantee) -> MeanPlan:
         """The plan of the closer look around a public line (m,), at a radius.
