@@ -144,7 +144,7 @@ def _methods(both: Comparison) -> str:
             '`PrivateMean(epsilon, bounds=(lo, hi), mechanism="one-look")`: the line with all of the '
             "budget. The default spends .1 to .02 of it on [its band](default_mean.md#the-band), "
             "which by plans adds .07 to .02 to errors, and has [two looks](two_looks.md) from n epsilon "
-            "of 5,000 on, which take .03 to .11 off",
+            "of 5,000 on, which take .10 to .15 off",
             "a default. Constants set with these sets in view",
         ],
         [

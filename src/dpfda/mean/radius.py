@@ -3,54 +3,108 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from dpfda.mean.staged_release import Excess, width_beyond
+from dpfda.mean.staged_release import ROUNDED, TOLERATED, Excess, width_beyond
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.gridrules import FromLine
+from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.parameters import known
-from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication import EXACT, Draw, MeanPlan, recomputed
 from dpfda.publication.moments import part_noise
 from dpfda.spine.sums import Readable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RadiusTry:
-    """How it is measured how much a radius would cut off, before it is taken. Public.
+    """How it is measured how far holding records at a radius would move their mean. Public.
 
-    What a unit adds is its largest distance from the line beyond the radius, an integer between 0 and a
-    public width: replacing, adding or removing a unit moves the sum by no more than that.
+    Two exact sums of all units tell it: between the stated bounds, and between those at the radius. Let
+    a record x at a point become an integer k(x) of size h at most under the one rule, k'(x) of size h'
+    under the other, in the finer of their units. As the stated bounds contain the others, k(x) - k'(x)
+    falls nowhere, and goes from h' - h to h - h': its size is at most h - h', and what rounding adds. So
+    much at most does one unit move the difference of the two sums, or twice that if it is replaced. From
+    the difference is taken what the middles of the bounds are apart, and it is counted in shares of
+    their distance. The largest size among all points gets noise, and moves by no more than one of them.
 
+    It is what the mean itself is moved by: what is cut off above and below cancels.
+
+    wide, close: How records become integers.
+    size: Public number to divide by.
+    neighbours: What a unit does.
     radius, reach: As of `Excess`.
     part: Share of the budget.
     """
 
+    wide: GridRule
+    close: GridRule
+    size: int
+    neighbours: Neighbours
     radius: float
     reach: float
     part: PureDP
 
     @cached_property
     def noise(self) -> NoiseLaw:
-        """Law of the noise, checked."""
+        """Law of the noise, checked: what a unit moves is no more than is promised."""
+        if self.moved > self._width:
+            raise DpfdaError("What is cut off beyond a radius may be more than its noise hides.")
         return part_noise((1,), "l1", self._width, self.part)
 
     @property
     def _width(self) -> int:
-        return width_beyond(self.radius, self.reach)
+        return width_beyond(self.radius, self.reach) + ROUNDED
 
-    def released(self, lengths: Floats, draw: Draw = EXACT) -> Excess:
-        """The noisy sum, from private lengths (n,). The ledger has been charged."""
-        beyond = np.clip(np.floor((lengths - self.radius) * UNIT), 0, self._width)
-        total = IntegerSum(1).add_totals([int(beyond.astype(np.int64).sum())], lengths.size)
-        (noisy,) = total.with_noise(draw(self.noise))
+    @property
+    def moved(self) -> int:
+        """By how much one unit moves the number at most."""
+        (wide, close), halves = self._units, self.wide.half_widths
+        apart = np.abs(self.close.center - self.wide.center) * close * self.close.scale
+        beyond = np.maximum(apart + close * self.close.half_widths - wide * halves, 0.0)
+        limits = wide * halves - close * self.close.half_widths + 2 * beyond + wide + close + 1
+        shares = self.neighbours.differences(1) * limits / (2 * wide * np.maximum(halves, 1.0))
+        return int(np.ceil(np.max(shares) * UNIT)) + 1
+
+    @property
+    def _units(self) -> tuple[int, int]:
+        """How many of the finest units one of either rule is."""
+        finest = max(self.wide.exponent, self.close.exponent)
+        return 2 ** (finest - self.wide.exponent), 2 ** (finest - self.close.exponent)
+
+    def released(self, wide: IntegerSum, close: IntegerSum, draw: Draw = EXACT) -> Excess:
+        """The noisy number, from private sums at all points. The ledger has been charged."""
+        units, halves = self._units, self.wide.half_widths
+        apart = (self.close.center - self.wide.center) * units[1] * self.close.scale
+        public = ([self.size * round(each) for each in apart.tolist()], [int(half) for half in halves])
+        largest = partial(largest_shift, units=units, public=public)
+        (noisy,) = IntegerSum.one_number([wide, close], largest).with_noise(draw(self.noise))
         achieved = recomputed(self.noise, "l1", self._width, self.part)
-        return Excess(self.radius, self.reach, noisy, self.noise, achieved)
+        return Excess(self.radius, self.reach, noisy, self.noise, achieved, TOLERATED)
+
+
+def largest_shift(
+    totals: list[list[int]], units: tuple[int, int], public: tuple[list[int], list[int]]
+) -> int:
+    """Of two sums (m,) less a public one, in parts of the bounds' distance, the largest size. Private.
+
+    units: By which the sums are multiplied.
+    public: What is taken off (m,), and half distances of the bounds (m,), of the first sum.
+    """
+    (one, other), places = units, zip(*totals, *public, strict=True)
+    return max(
+        (
+            abs(a * one - b * other - off) * UNIT // (2 * one * half)
+            for a, b, off, half in places
+            if half
+        ),
+        default=0,
+    )
 
 
 def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:

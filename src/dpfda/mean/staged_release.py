@@ -31,9 +31,12 @@ from dpfda.releases.staged import GUARANTEE, Selection
 FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 
 
-# A radius is kept where the excess that is found is at most so many scales of its noise; and the band
-# allows for so much of the excess and one scale.
-TOLERATED, ALLOWED = 1.0, 0.75
+# A radius is kept where what is found to be cut off is at most so many scales of its noise. In files of
+# earlier versions it is each unit's farthest point that was added up, and the band allows for so much of
+# that.
+TOLERATED, TOLERATED_BEFORE, ALLOWED_BEFORE = 2.0, 1.0, 0.75
+# Units of 2^-20 that rounding adds to what a unit moves, at most.
+ROUNDED = 8
 # Cells count for the band of a mean between bounds looked for where they begin within so many times a
 # bound's distance from the middle of the interval, and within so many halves of its length.
 TOLD, NEAR = 1.5, 4.0
@@ -43,13 +46,15 @@ AGREED = 1e-6
 
 @dataclass(frozen=True)
 class Excess(file.Written):
-    """How far records lie beyond a radius around a line, on average and with noise. Public.
+    """How far the mean moves if records are held at a radius around a line, with noise. Public.
 
     radius: The radius that was tried.
-    reach: Farther from the line is no record.
-    noisy: The sum over units, each at its farthest point, in units of 2^-20, with noise.
+    reach: Farther from the line is no record; less the radius it is what one unit adds at most.
+    noisy: The sum over units where it is largest, in units of 2^-20, with noise.
     noise: Its law.
     achieved: What that gives.
+    tolerated: Up to how many scales of the noise the radius is kept. None in files of earlier versions,
+        where each unit was counted with its farthest point.
     """
 
     radius: float = field(metadata=file.NUMBER.kept)
@@ -57,6 +62,7 @@ class Excess(file.Written):
     noisy: int = field(metadata=file.whole_number().kept)
     noise: NoiseLaw = field(metadata=file.LAW.kept)
     achieved: Guarantee = field(metadata=GUARANTEE.named("guarantee_recomputed").kept)
+    tolerated: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
 
     def __post_init__(self) -> None:
         if self.noise.components != 1 or not 0 < self.radius <= 0.5 <= self.reach <= 1:
@@ -65,7 +71,8 @@ class Excess(file.Written):
     @property
     def width(self) -> int:
         """How much one unit adds at most."""
-        return width_beyond(self.radius, self.reach)
+        rounded = 0 if self.tolerated is None else ROUNDED
+        return width_beyond(self.radius, self.reach) + rounded
 
     def average(self, count: float) -> float:
         """Over so many units, in shares of the distance between the bounds."""
@@ -77,15 +84,27 @@ class Excess(file.Written):
 
     def small(self, count: float) -> bool:
         """Whether the radius is kept: a public rule."""
-        return self.average(count) <= TOLERATED * self.scale(count)
+        return self.average(count) <= (self.tolerated or TOLERATED_BEFORE) * self.scale(count)
 
     def moved(self, count: float) -> float:
         """What clipping at the radius may move a mean by, as the band allows for."""
-        return ALLOWED * (max(self.average(count), 0.0) + self.scale(count))
+        part = ALLOWED_BEFORE if self.tolerated is None else 1.0
+        return part * (max(self.average(count), 0.0) + self.scale(count))
 
     def added(self) -> AddedNoise:
         """Its noise, which the last stage paid for. What a unit adds lies between 0 and the width."""
         return AddedNoise(self.noise, "l1", self.width)
+
+
+def reach_of(line: Floats, stated: tuple[Floats, Floats], radius: float) -> float:
+    """How far a record may be from a line (m,) between bounds, in shares of their distance.
+
+    Not less than what is cut off beyond the radius, below and above together, and the radius: on either
+    side that much is kept, or what there is between line and bound.
+    """
+    low, high = stated
+    nearest = float(np.min(np.minimum(line - low, high - line) / (high - low)))
+    return 1 - max(0.0, min(nearest, radius))
 
 
 def width_beyond(radius: float, reach: float) -> int:
@@ -253,12 +272,14 @@ class CloserMean(HeldCloser):
 
     def _checked(self) -> None:
         super()._checked()
-        if self.bound != self.first.bound or self.mechanism.get("radius") not in self.selection.radii:
+        tried, most = self.excess, self.selection.radii[0]
+        # Without a try, as in files of earlier versions, what clipping moves follows from the counts.
+        if self.bound != self.first.bound or (
+            tried is None and self._radius not in self.selection.radii
+        ):
             raise ValueError("the looks differ in their bound, or the radius is no candidate")
-        if self.excess is not None:
-            kept = self.excess.radius if self.excess.small(self.count) else self.selection.radii[0]
-            if self.excess.radius not in self.selection.radii or self._radius != kept:
-                raise ValueError("the radius is not the one that its excess allows")
+        if tried is not None and self._radius != (tried.radius if tried.small(self.count) else most):
+            raise ValueError("the radius is not the one that its excess allows")
         self._check_reach()
 
     def _check_reach(self) -> None:
@@ -274,8 +295,8 @@ class CloserMean(HeldCloser):
         if self.excess is not None:
             low, high = self._limits or (self.center, self.center)
             line = np.asarray(self.first(self.grid_points))
-            farthest = float(np.max(np.maximum(line - low, high - line) / (high - low)))
-            if self.excess.reach < min(farthest, 1.0) - AGREED:
+            radius = 0.5 if self.excess.tolerated is None else self.excess.radius
+            if self.excess.reach < reach_of(line, (low, high), radius) - AGREED:
                 raise ValueError("records lie farther from the rough line than the reach")
 
     # Words.

@@ -6,7 +6,8 @@ curves stay near their mean: who knows it roughly clips closer, and pays for tha
 Mechanisms run one after the other: a rough line (pure e1), a histogram of the largest distances from it
 (pure e2), and the mean of records between curves, line minus and plus a radius that is computed from the
 noisy counts alone (what is left, and all of delta). Where a radius is worth a try, a part of what is
-left (pure e3) first measures how much it would cut off; where that is not small, the stated bounds stay.
+left (pure e3) first measures how far it would move the mean; where that is not small, the stated bounds
+stay.
 Last, the largest distance of the line from the mean between the stated bounds may be measured: by sides
 of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`).
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
@@ -28,12 +29,12 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
-from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, reach_of
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import number_of_cells
-from dpfda.mechanisms.design.radii import residual_radius, share_of_try
+from dpfda.mechanisms.design.radii import residual_radius, share_of_rough, share_of_try
 from dpfda.noise import BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -64,16 +65,18 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.sums import Readable
 
-# Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
-# two looks: below it the histogram says too little.
-ROUGH, COUNTING, LEAST = Fraction(15, 1000), Fraction(15, 1000), 5000.0
+# Share of the budget for the histogram; and n epsilon from which on there are two looks: below it the
+# histogram says too little.
+COUNTING, LEAST = Fraction(3, 100), 5000.0
 # Cells from which on a side more of their box, for the largest distance, costs little.
 FEWEST_CELLS = 20
 # Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
 MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
-GAINED, FALLING = 0.91, 0.035
+GAINED, FALLING = 0.85, 0.02
+# Neighbouring floats are no farther apart than such a part of a radius.
+TOLD = 1e-8
 # The largest residual that is told apart, in shares of the distance between the bounds.
 HALF = 0.5
 
@@ -160,8 +163,10 @@ class LooksPlan(StagedPlan):
     @cached_property
     def shares(self) -> tuple[PureDP, PureDP, Guarantee]:
         """Of rough line, histogram and closer look, with the largest distance they are the whole."""
-        first, rest = split(self.whole.function_guarantee, ROUGH)
-        counting, last = split(rest, COUNTING / (1 - ROUGH))
+        rough = share_of_rough(self.strength(self.whole.guarantee))
+        share = Fraction(rough).limit_denominator(1000)
+        first, rest = split(self.whole.function_guarantee, share)
+        counting, last = split(rest, COUNTING / (1 - share))
         return first, counting, last
 
     @cached_property
@@ -263,8 +268,8 @@ class LooksPlan(StagedPlan):
 
     # What is released.
 
-    def place(self, selection: Selection) -> int:
-        """Which candidate is worth a try, from noisy counts; 0 where none is."""
+    def radius(self, selection: Selection) -> float:
+        """Which radius is worth a try, from noisy counts; the largest where none is."""
         noise = float(np.sqrt(selection.noise.variances()[0])) / COUNT_SCALE / self.size
         shares = np.array([float(count) for count in selection.noisy_counts]) / COUNT_SCALE / self.size
         strengths = self.strength(self.shares[2]), self.strength(self.tried[1])
@@ -272,22 +277,20 @@ class LooksPlan(StagedPlan):
             self.choice.radii, shares, noise, strengths, self.strength(self.shares[0])
         )
 
-    def tries(self, line: Floats, place: int) -> RadiusTry:
-        """How a candidate for the radius around a public line (m,) is tried."""
-        low, high = self._extremes
-        reach = float(np.max(np.maximum(line - low, high - line) / (high - low)))
-        return RadiusTry(float(self.choice.radii[place]), min(max(reach, HALF), 1.0), self.tried[0])
+    def tries(self, line: Floats, radius: float) -> RadiusTry:
+        """How a radius around a public line (m,) is tried."""
+        wide, close = (known(plan.on_grid).rule for plan in (self.whole, self.held(line, radius)))
+        reach, part = reach_of(line, self._extremes, radius), self.tried[0]
+        return RadiusTry(wide, close, self.size, self.whole.neighbours, radius, reach, part)
 
-    def closer(self, line: Floats, place: int, part: Guarantee) -> MeanPlan:
-        """The plan of the closer look around a public line (m,), at a candidate for the radius.
+    def closer(self, line: Floats, radius: float, part: Guarantee) -> MeanPlan:
+        """The plan of the closer look around a public line (m,), at a radius.
 
         Cells are as many as one look would have whose noise is as small.
 
         part: What of the budget is left for it.
         """
-        radius = float(self.choice.radii[place])
-        bound = self._around(line, place)
-        plan = replace(self.whole.line_alone, bound=bound, guarantee=part)
+        plan = replace(self.held(line, radius), guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
         design = known(plan.drawn)
@@ -320,31 +323,37 @@ class LooksPlan(StagedPlan):
             return cast("ReleasedFunction", one)
         # What is wrong with the records is found before the charge; and the whole budget is charged
         # before the first noise.
-        total = records.total(self.rough)
+        total = records.on_grid(self.whole)
         charge(paying, certificate, self.entry())
         return looked(self, records, total, certificate)
 
-    def _around(self, line: Floats, place: int) -> ValueBounds:
+    def held(self, line: Floats, radius: float) -> MeanPlan:
+        """The plan of a mean of records at the radius from a line."""
+        return replace(self.whole.line_alone, bound=self._around(line, radius))
+
+    def _around(self, line: Floats, radius: float) -> ValueBounds:
         """Curves at the radius from a line, cut at the stated bounds, which stay at the largest one.
 
         And where floats are too few to tell such curves apart.
         """
         stated = cast("ValueBounds", self.whole.bound)
         low, high = stated.curves_on(flat_grid(self.whole.basis))
-        reach = float(self.choice.radii[place]) * (high - low)
+        reach = radius * (high - low)
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
-        told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
-        return ValueBounds(lower, upper) if place and told else ValueBounds(low, high)
+        coarse = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+        told = np.all(coarse <= TOLD * reach) and np.all(reach > 1e-90)
+        return ValueBounds(lower, upper) if radius < HALF and told else ValueBounds(low, high)
 
 
 @remembered(16)
 def _check_closer(plan: LooksPlan) -> None:
     """Check the closer looks around the lines and at the radii that are extreme."""
     for line in plan._extremes:
-        plan.tries(line, 1).noise  # noqa: B018
-        for place in (0, -1):
+        least = float(plan.choice.radii[-1])
+        plan.tries(line, least).noise  # noqa: B018
+        for radius in (HALF, least):
             for part in (plan.shares[2], plan.tried[1]):
-                closer = plan.closer(line, place, part)
+                closer = plan.closer(line, radius, part)
                 check(closer)
                 plan.side_achieved(closer)
 
@@ -354,32 +363,35 @@ def looked(
 ) -> CloserMean:
     """Release all stages, which the caller has charged for.
 
-    total: Of the rough line. Private.
+    total: At all points of the grid, between the stated bounds. Private.
     draw: As of `dpfda.publication.publish`.
     """
-    first = publish_curve(total, plan.rough, certificate.part(FIRST), draw)
+    rough = records.of_grid(total, plan.rough)
+    first = publish_curve(rough, plan.rough, certificate.part(FIRST), draw)
     line = np.asarray(first(first.grid_points))
     lengths = distances(plan.whole, records, line)
     selection = plan.choice.released(lengths, draw(plan.choice.noise))
-    place, part, excess = plan.place(selection), plan.shares[2], None
-    if place:
-        part = plan.tried[1]
-        excess = plan.tries(line, place).released(lengths, draw)
-        place = place if excess.small(plan.size) else 0
-    closer = plan.closer(line, place, part)
-    total, own, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
+    radius, part, excess, held = plan.radius(selection), plan.shares[2], None, total
+    if radius < HALF:
+        part, held = plan.tried[1], records.on_grid(plan.held(line, radius))
+        excess = plan.tries(line, radius).released(total, held, draw)
+        if not excess.small(plan.size):
+            radius, held = HALF, total
+    closer = plan.closer(line, radius, part)
+    summed = records.of_grid(held, closer)
+    own, sides = certificate.part(LAST), plan.side_noise(closer)
     noise: Sequence[int] = ()
     if sides is None:
-        look = publish_curve(total, closer, own, draw)
+        look = publish_curve(summed, closer, own, draw)
     else:
-        paid = pay(total, closer, certificate=own)
+        paid = pay(summed, closer, certificate=own)
         drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
-        look = cast("ReleasedFunction", paid.release(total.with_noise(drawn)))
-    made = assembled(plan, certificate, (first, selection, excess, look), closer, selection.radii[place])
+        look = cast("ReleasedFunction", paid.release(summed.with_noise(drawn)))
+    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     law = sides or plan.whole.distance_law
     if law is None:
         return made
-    return with_distance(made, records.total(plan.whole), plan.whole, law, noise or draw(law))
+    return with_distance(made, total, plan.whole, law, noise or draw(law))
 
 
 def assembled(

@@ -343,9 +343,17 @@ class Readable(Kept):
 
     def total(self, plan: MeanPlan) -> IntegerSum:
         """The integers that get noise under a plan."""
-        summation = Summation.of(plan)
+        return self.of_grid(self.on_grid(plan), plan)
+
+    def on_grid(self, plan: MeanPlan) -> IntegerSum:
+        """Sums at all points of the grid, of which those that get noise are made."""
         with np.errstate(all="ignore"):
-            return summation.finish(summation.of_records(self.matrix, self.codes), plan)
+            return Summation.of(plan).of_records(self.matrix, self.codes)
+
+    @staticmethod
+    def of_grid(total: IntegerSum, plan: MeanPlan) -> IntegerSum:
+        """The integers that get noise under a plan, from sums at all points under the same bounds."""
+        return Summation.of(plan).finish(total, plan)
 
     def units(self, plan: MeanPlan) -> Iterator[Curves]:
         """One curve a unit, as a plan reads it, block by block."""

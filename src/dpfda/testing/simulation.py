@@ -173,7 +173,7 @@ def simulated_looks(
     def draw(law: NoiseLaw) -> list[int]:
         return [int(z) for z in np.rint(law.simulate(generator, 1)[0])]
 
-    return looked(plan, records, records.total(plan.rough), plan.certified(), draw)
+    return looked(plan, records, records.on_grid(plan.whole), plan.certified(), draw)
 
 
 def _thresholded(total: IntegerSum, design: Design) -> Floats:
