@@ -406,7 +406,8 @@ def read_block(
         grid = flat_grid(basis)
         curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, fills)
         return standardized(curves, basis.weights) if reading.standardize else curves
-    matrix = matrix_of(block, reading.invalid)
+    # A class of one's own may write into what it is given.
+    matrix = np.array(matrix_of(block, reading.invalid))
     grid = np.arange(float(matrix.shape[1])) if embedding.moved else flat_grid(basis)
     curves = curves_from_array(matrix, grid, reading.missing, reading.invalid, first_row, fills)
     curves = standardized(curves, basis.weights) if reading.standardize else curves
