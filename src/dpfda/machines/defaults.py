@@ -270,7 +270,7 @@ def chosen_features(
 
 def chosen_solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
     """The solver that is asked for or fits best, with loss and penalty where none are given."""
-    terms, free = given, name == given.loss.name == "auto" and penalty is None
+    terms, free = given, regression and name == given.loss.name == "auto" and penalty is None
     if terms.loss.name == "auto":
         loss = default_loss(name, terms, regression)
         terms = replace(terms, loss=read_loss(loss, ("hinge", "huber", "squared")))
