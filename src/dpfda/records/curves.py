@@ -49,6 +49,7 @@ def curves_from_array(
     invalid: str = "refuse",
     first_row: int = 0,
     fills: bool = True,
+    copied: bool = True,
 ) -> Curves:
     """Check a matrix of curves.
 
@@ -68,6 +69,8 @@ def curves_from_array(
         Number of the first row, for errors.
     fills : bool
         Whether gaps could be filled, for errors.
+    copied : bool
+        Whether values are those of now, and not those of an array of doubles that may change.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def curves_from_array(
     choice(invalid, "invalid", ("refuse", "repair"))
     given = matrix_of(values, invalid)
     check_orientation(given.shape, grid_points.size)
-    if given.dtype == np.float64 and is_direct(given) and _is_finite(given):
+    if not copied and given.dtype == np.float64 and is_direct(given) and _is_finite(given):
         return Curves(given, np.ones(given.shape[0], dtype=np.bool_))
     matrix = doubles(given)
     if missing == "complete":

@@ -404,10 +404,10 @@ def read_block(
     embedding, fills = embedding_of(reading), _fills(basis)
     if embedding is None:
         grid = flat_grid(basis)
-        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, fills)
+        read = reading.missing, reading.invalid, first_row, fills
+        curves = curves_from_array(block, grid, *read, copied=False)
         return standardized(curves, basis.weights) if reading.standardize else curves
-    # A class of one's own may write into what it is given.
-    matrix = np.array(matrix_of(block, reading.invalid))
+    matrix = matrix_of(block, reading.invalid)
     grid = np.arange(float(matrix.shape[1])) if embedding.moved else flat_grid(basis)
     curves = curves_from_array(matrix, grid, reading.missing, reading.invalid, first_row, fills)
     curves = standardized(curves, basis.weights) if reading.standardize else curves
