@@ -16,6 +16,7 @@ from dpfda import (
     PrivateCovariance,
     PrivateDensity,
     PrivateFunctionalRegression,
+    PrivateKernelClassifier,
     PrivateMean,
     PrivateQuantileCurves,
     PrivateQuantiles,
@@ -642,3 +643,34 @@ def test_a_lost_worker_and_tasks_that_run_again_do_not_count_twice(tmp_path):
         prepared = mean().prepare(lazy)
     assert (tmp_path / "lost").exists()
     assert exact(prepared) == exact(mean().prepare(RECORDS))
+
+
+@pytest.mark.parametrize("groups", [None, LABELS["words"]])
+@pytest.mark.parametrize("kind", ["sums", "means", "table"])
+def test_machines_that_are_sums_are_those_of_one_fit(kind, groups):
+    inputs = RECORDS[:, : 2 if kind == "table" else 4]
+    said = {"sums": {"loss": "squared"}, "means": {"loss": "hinge", "solver": "means"}, "table": {}}[
+        kind
+    ]
+    machine = PrivateKernelClassifier(1, bounds=(-2, 2), classes=(0, 1, 2), **said)
+    targets, units = PERSON % 3, 91 if groups is None else len(set(groups))
+    lazy, own = da.from_array(inputs, chunks=(13, 2)), da.from_array(targets, chunks=13)
+    whose = None if groups is None else da.from_array(groups, chunks=20)
+    pool = pooled_for(machine, sample(lazy), whose, own, lambda: units)
+    prepared = machine.prepare(inputs, targets, groups)
+    whole = prepared.total if kind == "table" else prepared.plan.solver.total(prepared.total)
+    assert exact_totals(total_on_cluster(pool, lazy, whose, own)) == exact_totals(whole)
+    assert pool.plan.costs() == prepared.plan.costs()
+    assert pool.plan.noise_words == prepared.plan.noise_words
+    assert machine.fit(lazy, own, whose).release_.classes == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"delta": 1e-6}, "solver"), ({"classes": "from-y"}, "classes"), ({"loss": "hinge"}, "solver")],
+)
+def test_machines_that_are_no_sums_are_refused_with_a_remedy(given, word):
+    machine = PrivateKernelClassifier(1, bounds=(-2, 2), **({"classes": (0, 1)} | given))
+    with pytest.raises(ParameterError, match="where the records lie in several places") as told:
+        machine.fit(da.from_array(RECORDS, chunks=13), da.from_array(PERSON % 2, chunks=13))
+    assert told.value.parameter == word

@@ -162,6 +162,54 @@ def test_the_noise_of_all_steps_is_what_the_guarantee_needs_and_no_more():
         assert gaussian_delta(Fraction(1), mu * Fraction(101, 100)) > GUARANTEE.delta
 
 
+MANY = {"units": 10**7, "penalty": Fraction(1, 10**6)}
+
+
+def test_each_unit_takes_part_in_the_rounds_of_one_batch_with_all_of_its_rows():
+    units, (solver, whole) = 60, (solver_of(components=60, **given) for given in (MANY, {}))
+    assert solver.batches > 20
+    codes = np.sort(np.r_[np.arange(units), np.random.default_rng(4).integers(units, size=90)])
+    rows = np.eye(units, dtype=np.int64)[codes] * solver.ball.radius
+    data = Labelled(rows, np.ones(codes.size), codes, units)
+    # Nothing but zeros is released, so that all rounds are at the same coefficients.
+    total, released = solver.summed(data), [(), *[(0,) * units] * (2 * solver.batches - 1)]
+    rounds = np.array([total(noisy).with_noise([0] * units) for noisy in released], dtype=object)
+    first, second = np.split(rounds, 2)
+    assert (first == second).all()
+    assert ((first != 0).sum(axis=0) == 1).all()
+    assert list(first.sum(axis=0)) == list(sums(whole, data))
+    # Another draw deals them otherwise.
+    other = np.array([solver.summed(data)(()).with_noise([0] * units) for _ in range(5)], dtype=object)
+    assert len({tuple(row) for row in other}) > 1
+
+
+def test_noise_is_for_the_rounds_of_one_batch_and_no_more():
+    solver = solver_of(**MANY)
+    visits = math.ceil(220 / solver.batches)
+    mu = Fraction(solver.step_width) * Fraction(math.sqrt(visits)) / solver.noise.scales[0]
+    assert gaussian_delta(Fraction(1), mu) <= GUARANTEE.delta * Fraction(1 + 1e-9)
+    assert gaussian_delta(Fraction(1), mu * Fraction(101, 100)) > GUARANTEE.delta
+    quiet = replace(solver.noise, scales=tuple(int(s / math.sqrt(2)) for s in solver.noise.scales))
+    rounds = solver.rounds, quiet, solver.step_width, GUARANTEE, ENTRY
+    with pytest.raises(DpfdaError, match="which is more than"):
+        publish_steps(list, *rounds, moving=visits)
+
+
+def test_a_file_says_in_how_many_batches_records_took_turns(tmp_path):
+    machine = PrivateKernelClassifier(1, 1e-6, bounds=(0, 1), classes=(0, 1))
+    plan, inputs = machine.plan(10**7, inputs=3), np.random.default_rng(6).uniform(size=(40, 3))
+    examples = inputs, np.ones(40), np.ones(40, dtype=bool), np.arange(40), 40
+    made = plan.publish(plan.unfeatured(*examples).labelled(plan.features, plan.solver))
+    made.save(tmp_path / "many.json")
+    assert load(tmp_path / "many.json").mechanism["batches"] == plan.solver.batches > 20
+    text = (tmp_path / "many.json").read_text()
+    said = f'"batches": {plan.solver.batches}'
+    assert text.count(said) == 1
+    (tmp_path / "all.json").write_text(text.replace(said, '"batches": 1'))
+    with pytest.raises(DpfdaError, match="damaged"):
+        load(tmp_path / "all.json")
+
+
 def test_less_noise_is_not_published():
     solver, drawn = solver_of(), []
     quiet = replace(solver.noise, scales=tuple(int(s / math.sqrt(2)) for s in solver.noise.scales))

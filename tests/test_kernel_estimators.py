@@ -38,7 +38,7 @@ from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.features import LandmarkFeatures, LinearFeatures, QuadraticFeatures
-from dpfda.testing import check_release
+from dpfda.testing import check_release, exact_totals
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(300, 2))
@@ -593,6 +593,29 @@ def times(scale: Any, top: int, bottom: int) -> Any:
     if isinstance(scale, list):
         return [times(each, top, bottom) for each in scale]
     return scale * top // bottom
+
+
+def test_of_very_many_units_sums_are_taken_where_rounding_would_raise_the_penalty():
+    machine = PrivateKernelRegressor(1, bounds=(0, 1), target_bounds=(0, 1))
+    assert machine.plan(10**4, 10).solver.name == "objective"
+    assert machine.plan(10**6, 10).solver.name == "sums"
+    # Whatever is named stays, and so do classes, of which the hinge is fewer wrong.
+    assert machine.set_params(solver="objective").plan(10**6, 10).solver.name == "objective"
+    classes = PrivateKernelClassifier(1, bounds=(0, 1), classes=(0, 1))
+    assert classes.plan(10**6, 10).solver.name == "objective"
+
+
+def test_sums_by_blocks_are_those_of_each_record():
+    rng = np.random.default_rng(3)
+    inputs, targets = rng.uniform(-1, 1, (2500, 3)), rng.uniform(-1, 1, 2500)
+    machine = PrivateKernelRegressor(1, bounds=(-1, 1), target_bounds=(-1, 1), loss="squared")
+    prepared = machine.prepare(inputs, targets)
+    solver, data = prepared.plan.solver, prepared.total
+    each = solver.contributions(data.rows[:], data.targets).sum(axis=0)
+    assert exact_totals(solver.total(data)) == tuple(each.tolist())
+    # Of a unit of two records the mean counts, rounded down.
+    twice = machine.prepare(inputs.repeat(2, axis=0), targets.repeat(2), np.arange(2500).repeat(2))
+    assert exact_totals(twice.plan.solver.total(twice.total)) == tuple(each.tolist())
 
 
 class TestFilesAreHeldToTheirNoise:

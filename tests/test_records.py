@@ -104,6 +104,14 @@ class TestOrientation:
         curves = curves_from_array(values, GRID)
         values[:] = 0.0
         assert np.array_equal(curves.values, CURVES)
+        where_it_lies = curves_from_array(values, GRID, copied=False)
+        assert np.shares_memory(where_it_lies.values, values)
+        assert where_it_lies.usable.all()
+        # What has to be repaired is not written into.
+        values[2, 3] = np.nan
+        repaired = curves_from_array(values, GRID, invalid="repair", copied=False)
+        assert np.array_equal(np.flatnonzero(~repaired.usable), [2])
+        assert np.isnan(values[2, 3])
 
     @pytest.mark.parametrize("dtype", [np.float32, np.int64, object])
     def test_other_number_types_are_read(self, dtype: Any) -> None:

@@ -76,7 +76,13 @@ class IntegerBall:
             )
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
-            clipped = np.trunc(self.scaled(rows.mantissas, exponents))
+            clipped = self.scaled(rows.mantissas, exponents)
+            np.trunc(clipped, out=clipped)
+            if self.norm == "l2" and self.radius < 2**26:
+                # Floats add up squares of integers exactly up to 2^53, and from there on stay above it.
+                sizes = np.einsum("ij,ij->i", clipped, clipped)
+                if (sizes <= self.radius**2).all():
+                    return clipped.astype(np.int64)
         return repaired(clipped, self.radius, self.inside)
 
     def scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
@@ -85,8 +91,10 @@ class IntegerBall:
             return _onto_l1_ball(times_powers(mantissas, exponents), float(self.radius))
         if self.norm == "linf":
             return np.clip(times_powers(mantissas, exponents), -self.radius, self.radius)
-        lengths = np.sqrt(sum_columns(mantissas**2))
-        scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
+        squares = np.zeros(mantissas.shape[0])
+        for column in mantissas.T:
+            squares += column * column
+        scale = np.minimum(np.ldexp(1.0, exponents), self.radius / np.sqrt(squares))
         return np.asarray(mantissas * scale[:, None])
 
     def inside(self, integers: Integers) -> Flags:

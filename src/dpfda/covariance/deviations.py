@@ -34,7 +34,7 @@ from dpfda.records.second_moments import OuterSum
 from dpfda.spine.arguments import Bounds
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 2048
+BLOCK = 512
 
 
 def center_word(center: object) -> str | None:
@@ -295,8 +295,10 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
-            centered = np.clip(restrict(curves.values[rows], grid) - center, -largest, largest)
-            centered = np.where(curves.usable[rows, None], centered, 0.0)
+            centered = restrict(curves.values[rows], grid) - center
+            np.clip(centered, -largest, largest, out=centered)
+            if not curves.usable[rows].all():
+                centered[~curves.usable[rows]] = 0.0
             yield product(centered, public[:, :components], exponent, bits)
 
 

@@ -183,7 +183,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         assert self.covariates is not None  # noqa: S101
         return PooledEffects(self.settings, plan, basis, self.covariates)
 
-    def _pooled_for(self, n: int, X: object, y: object) -> PooledEffects:
+    def _pooled_for(self, n: int, X: object, y: object, grouped: bool) -> PooledEffects:
         """The same on the columns of X."""
         return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
 

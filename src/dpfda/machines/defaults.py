@@ -129,10 +129,12 @@ def default_products(
     return min(round(PRODUCTS[1] * root), MOST_PRODUCTS), PRODUCTS[0] * root
 
 
-def default_loss(solver: str, terms: Terms) -> str:
-    """Loss of classes where none is named: the hinge, or the square where it serves several better."""
+def default_loss(solver: str, terms: Terms, regression: bool) -> str:
+    """Loss where none is named: Huber's or the hinge, or the square where it serves several better."""
     if solver == "sums":
         return "squared"
+    if regression:
+        return "huber"
     signal, functions = terms.units * epsilon_of(terms.guarantee), terms.functions
     worth = signal / functions * math.sqrt(terms.components + 1) > SUMS_SIGNAL
     return "squared" if solver == "auto" and functions > 1 and worth else "hinge"
@@ -177,12 +179,15 @@ def default_penalty(solver: str, terms: Terms) -> float:
         return _within(1 / (4 * terms.units * ratio))
     penalty = _within(_noise_penalty(solver, _trial(terms)))
     # With very many units the rounding of floats would cost more noise than a larger penalty.
-    while penalty < LARGEST_PENALTY:
-        made = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
-        if not isinstance(made, MinimisingSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
-            break
+    while penalty < LARGEST_PENALTY and _is_inexact(solver, terms, penalty):
         penalty *= 1.25
     return penalty
+
+
+def _is_inexact(solver: str, terms: Terms, penalty: float) -> bool:
+    """Whether rounding in a minimisation would cost much noise."""
+    made = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
+    return isinstance(made, MinimisingSolver) and made.cost_of_inexactness > LARGEST_INEXACTNESS
 
 
 def _noise_penalty(solver: str, trial: Terms) -> float:
@@ -265,12 +270,16 @@ def chosen_features(
 
 def chosen_solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
     """The solver that is asked for or fits best, with loss and penalty where none are given."""
-    terms = given
+    terms, free = given, regression and name == given.loss.name == "auto" and penalty is None
     if terms.loss.name == "auto":
-        loss = default_loss(name, terms)
-        terms = replace(terms, loss=read_loss(loss, ("hinge", "squared")))
+        loss = default_loss(name, terms, regression)
+        terms = replace(terms, loss=read_loss(loss, ("hinge", "huber", "squared")))
     if name == "auto":
         name = default_solver(terms, regression)
+    minimises = free and name in ("objective", "output")
+    if minimises and _is_inexact(name, terms, _within(_noise_penalty(name, _trial(terms)))):
+        # Sums of so many units are exact, where a minimisation would ask for an ever larger penalty.
+        name, terms = "sums", replace(terms, loss=read_loss("squared", ("squared",)))
     if penalty is None:
         penalty = default_penalty(name, terms)
     return SOLVERS[name](replace(terms, penalty=check_penalty(penalty)))

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
+from dpfda.machines.pooled import PooledMachine
 from dpfda.machines.powers import Unfeatured
 from dpfda.machines.predictor import Predictor
 from dpfda.machines.solvers import Budget, Labelled
 from dpfda.machines.table import NAME, PredictorPlan, predictor_plan
 from dpfda.machines.table_release import MOST_INPUTS
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Flags, Floats, doubles
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
@@ -26,21 +27,23 @@ from dpfda.publication import Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
-from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
+from dpfda.records.containers import cells_in, column_of, matrix_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.features import FeatureMap, InputBox
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
-from dpfda.spine.arguments import Bounds, Labels, Records
+from dpfda.spine.arguments import Beside, Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size
+from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Domain
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Rows whose products are formed at a time: a public number.
-BLOCK = 1024
+# Rows that are looked at at a time: a public number.
+BLOCK = 2**14
 
 
 class KernelMachine(Estimator):
@@ -60,8 +63,11 @@ class KernelMachine(Estimator):
     def _fit(self, X: Records, y: Labels, groups: Labels) -> None:
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            prepared = self.prepare(X, y, groups)
-            self.release_ = prepared.plan.publish(prepared.total, self._paying())  # type: ignore[arg-type]
+            if is_dask(X):
+                self.release_ = fit_on_cluster(self, X, groups, y)
+            else:
+                prepared = self.prepare(X, y, groups)
+                self.release_ = prepared.plan.publish(prepared.total, self._paying())  # type: ignore[arg-type]
         self.n_features_in_ = self.release_.dimensions
         self._set_feature_names(X, groups)
 
@@ -84,7 +90,7 @@ class KernelMachine(Estimator):
         n = public_size(self.settings.unit, n) or n
         inputs = self.stated_inputs() if inputs is None else whole(inputs, "inputs", 1)
         guarantee, loss = self._checked()
-        return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
+        return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), False, ())
 
     def stated_inputs(self) -> int:
         """Number of inputs, as far as the bounds say it."""
@@ -104,27 +110,52 @@ class KernelMachine(Estimator):
         guarantee, loss = self._checked()
         invalid = self.settings.reading.invalid
         X, groups = cells_handed(X, groups)[:2]
+        values, targets, usable, classes = self.read(X, y)
+        codes = np.arange(usable.size) if groups is None else unit_codes(groups, usable.size, invalid)
+        units = int(codes.max()) + 1
+        # Under add/remove neighbours another number stands for the units, which are not counted.
+        known = public_size(self.settings.unit, units, invalid) or units
+        inputs = InputBox.of(self.bounds, values.shape[1])
+        plan = self._plan(guarantee, known, loss, inputs, groups is not None, classes)
+        if isinstance(plan, PredictorPlan):
+            return Prepared(plan, plan.total(values, targets, usable, codes, units))
+        examples = plan.unfeatured(values, targets, usable, codes, units)
+        searched = plan.choice is not None
+        return Prepared(plan, examples if searched else examples.labelled(plan.features, plan.solver))
+
+    def read(self, X: Records, y: Beside) -> tuple[Cells, Floats, Flags, tuple[object, ...]]:
+        """Inputs and targets (0 where a record cannot be used), which can, and the public classes.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        """
         refuse_kinds(X)
         if y is None:
             raise DataError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
             )
         shape = _shape(X)
-        inputs = InputBox.of(self.bounds, shape[1])
-        curves = _records(X, shape[1], invalid)
+        values, usable = _read(X, shape[1], self.settings.reading.invalid)
         targets, classes = self._targets(y, shape[0])
-        usable = curves.usable & np.isfinite(targets).reshape(shape[0], -1).all(axis=1)
-        codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], invalid)
-        units = int(codes.max()) + 1
-        # Under add/remove neighbours another number stands for the units, which are not counted.
-        known = public_size(self.settings.unit, units, invalid) or units
-        plan = self._plan(guarantee, known, loss, inputs, groups, classes)
+        usable &= np.isfinite(targets).reshape(shape[0], -1).all(axis=1)
         targets[~usable] = 0.0
-        if isinstance(plan, PredictorPlan):
-            return Prepared(plan, plan.total(curves.values, targets, usable, codes, units))
-        examples = Unfeatured(inputs, curves.values, usable, targets, codes, units)
-        searched, ball = plan.choice is not None, plan.solver.ball
-        return Prepared(plan, examples if searched else examples.labelled(plan.features, ball))
+        return values, targets, usable, classes
+
+    def _pooled_for(self, n: int, X: Records, y: object, grouped: bool) -> PooledMachine:
+        """The sum for n units on the columns of X, with targets as y."""
+        guarantee, loss = self._checked()
+        classes: object = getattr(self, "classes", None)
+        if isinstance(classes, str):
+            words = "be stated where the records lie in several places"
+            raise ParameterError("classes", words, repr(classes))
+        inputs = InputBox.of(self.bounds, _shape(X)[1])
+        # Public, so that no target is read for them.
+        stated = self._targets([], 0)[1]
+        return PooledMachine(
+            self.settings, self._plan(guarantee, n, loss, inputs, grouped, stated), self
+        )
 
     def _checked(self) -> tuple[Budget, Loss]:
         check_choices(self)
@@ -149,11 +180,11 @@ class KernelMachine(Estimator):
         units: int,
         loss: Loss,
         inputs: InputBox,
-        groups: object,
+        grouped: bool,
         classes: tuple[object, ...],
     ) -> MachinePlan | PredictorPlan:
         given: Json = {
-            "settings": self.settings, "inputs": inputs, "grouped": groups is not None,
+            "settings": self.settings, "inputs": inputs, "grouped": grouped,
             "classes": classes, "functions": self._functions(classes), "target": self._target(),
         }  # fmt: skip
         if self.tabled(inputs.lower.size):
@@ -241,6 +272,18 @@ def _shape(X: object) -> tuple[int, int]:
             "minimum of 1 is required."
         )
     return int(shape[0]), int(shape[1])
+
+
+def _read(X: object, inputs: int, invalid: str) -> tuple[Cells, Flags]:
+    """Numbers (n, d), an array where they lie, and which records can be used."""
+    given = matrix_of(X, invalid)
+    usable = np.empty(given.shape[0], dtype=np.bool_)
+    for start in range(0, usable.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        usable[part] = np.isfinite(doubles(given[part])).all(axis=1)
+    if not usable.all() and invalid == "refuse":
+        _records(given, inputs, invalid)
+    return given, usable
 
 
 def _records(X: object, inputs: int, invalid: str) -> Curves:

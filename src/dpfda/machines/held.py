@@ -63,7 +63,8 @@ def moved_by(
     if isinstance(solver, GradientSolver):
         # Versions take other numbers of steps.
         rounds = integer(mechanism["steps"], 1) + integer(mechanism.get("calibrations", 0), 0)
-        return "l2", repeated_width(solver.step_width, rounds)
+        visits = -(-rounds // integer(mechanism.get("batches", 1), 1))
+        return "l2", repeated_width(solver.step_width, visits)
     blocks = isinstance(solver, MeansSolver) and isinstance(noise, KNormNoise)
     return "l1" if blocks else "l2", solver.width
 
@@ -92,7 +93,8 @@ def check_descended(
     assert isinstance(solver, GradientSolver)  # noqa: S101 - by its name
     least = FACTORS[0] if integer(mechanism.get("calibrations", 0), 0) else 1.0
     deviation = math.sqrt(float(noise.variances()[0]))
-    moved = solver.moved(deviation, integer(mechanism["steps"], 1))
+    batches = integer(mechanism.get("batches", 1), 1)
+    moved = solver.moved(deviation, integer(mechanism["steps"], 1), batches)
     if spread.ndim or float(spread) < least * moved * (1 - CLOSE):
         raise ValueError("the spread is less than that of the noise")
 

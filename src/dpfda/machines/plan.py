@@ -22,7 +22,8 @@ from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
 from dpfda.machines.weights import factor
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several
@@ -239,13 +240,35 @@ class MachinePlan(PlanAgain):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    def published(self, data: Labelled, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
-        """Charge, draw and release the integers behind the coefficients."""
-        return self.solver.publish(data, self.entry(), self.tuning, paying)
+    @property
+    def entries(self) -> int:
+        """Number of released sums, where there are sums."""
+        return int(getattr(self.solver, "entries", self.solver.terms.components))
 
-    def publish(self, data: Labelled | Unfeatured, paying: Paying = NAMED) -> ReleasedPredictor:
+    def unfeatured(
+        self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
+    ) -> Unfeatured:
+        """Private examples; as of `Unfeatured`."""
+        return Unfeatured(self.inputs, values, usable, targets, codes, units)
+
+    def total(self, *examples: Any) -> IntegerSum:
+        """The private sum of the same, where that is what gets noise."""
+        return self.solver.total(self.unfeatured(*examples).labelled(self.features, self.solver))
+
+    def published(
+        self, data: Labelled | IntegerSum, paying: Paying = NAMED
+    ) -> tuple[tuple[int, ...], Certificate]:
+        """Charge, draw and release the integers behind the coefficients."""
+        made = self.entry(), self.tuning, paying
+        if isinstance(data, IntegerSum):
+            return self.solver.publish_total(data, *made)
+        return self.solver.publish(data, *made)
+
+    def publish(
+        self, data: Labelled | Unfeatured | IntegerSum, paying: Paying = NAMED
+    ) -> ReleasedPredictor:
         """Charge, draw and release the function."""
-        if isinstance(data, Labelled):
+        if not isinstance(data, Unfeatured):
             return self.assemble(*self.published(data, paying))
         assert self.choice is not None  # noqa: S101
         certificate = self.certified()
@@ -253,7 +276,7 @@ class MachinePlan(PlanAgain):
         charge(paying, certificate, self.entry())
         power = self.choice.chosen(data.votes())
         features = self.features if power == 1 else RootFeatures(self.features, power)
-        examples, tuning = data.labelled(features, self.solver.ball), self.tuning | {"power": power}
+        examples, tuning = data.labelled(features, self.solver), self.tuning | {"power": power}
         with already_charged():
             noisy, last = self.solver.publish(examples, self.entry(), tuning)
         whole = certificate.fulfilled(added([part, last.achieved]), last.mechanism)
@@ -303,11 +326,10 @@ def machine_plan(
     solver = solving.solver
     # It says which solvers there are.
     descent = descends(solver, loss, guarantee, functions)
-    if loss.name == "auto" and functions is None:
-        loss = read_loss("squared" if solver == "sums" else "huber", ("squared", "huber"))
     if descent:
         solver = "gradient"
-        loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
+        known = loss.name != "auto" or functions is None
+        loss = loss if known else read_loss("logistic", ("logistic",))
     count, chosen = inputs.lower.size, Features.of(features)
     power: Any = chosen.power if isinstance(chosen, Features) else None
     word = power if isinstance(power, str) else ""

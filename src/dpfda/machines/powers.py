@@ -19,9 +19,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpfda.bounds import IntegerBall
-from dpfda.machines.solvers import Budget, Labelled
+from dpfda.machines.solvers import Budget, Labelled, Solver
 from dpfda.noise import KNormNoise
-from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, Numbers, doubles
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split
 from dpfda.publication import recomputed
 from dpfda.publication.zoom import choice_noise, noisy_largest
@@ -36,6 +36,8 @@ BORDERS = tuple(2.0 ** -(2.0 ** (step + 0.5)) for step in range(4))
 SPENT, LEAST, MOST = 20, Fraction(2, 100), Fraction(25, 100)
 # Rows whose features are formed at a time: a public number.
 EMBEDDED = 2**12
+# Whoever reads a record's features more often than this has them held.
+MOST_VISITS = 8
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,13 @@ class Unfeatured:
     """Private examples without features yet.
 
     inputs: Their public bounds.
-    values: array (N, d). In the units of the columns.
+    values: array (N, d) of native numbers. In the units of the columns.
     usable: array (N,).
     targets, codes, units: As of `Labelled`.
     """
 
     inputs: InputBox
-    values: Floats
+    values: Cells
     usable: Flags
     targets: Floats
     codes: Integers
@@ -96,19 +98,22 @@ class Unfeatured:
     def __repr__(self) -> str:
         return "Unfeatured(content private)"
 
-    def _scaled(self, part: slice) -> Floats:
-        kept = self.usable[part, None]
-        return self.inputs.scaled(np.where(kept, self.values[part], self.inputs.lower))
+    def scaled(self, part: slice | Integers) -> Floats:
+        """Inputs of some records on the unit cube, those that cannot be used at its corner."""
+        values, kept = doubles(self.values[part]), self.usable[part]
+        if not kept.all():
+            values[~kept] = self.inputs.lower
+        return self.inputs.scaled(values)
 
-    def labelled(self, features: FeatureMap, ball: IntegerBall) -> Labelled:
-        """With features as integers of the solver's ball, a block at a time."""
-        kind = np.int32 if ball.radius < 2**31 else np.int64
-        rows: Numbers = np.empty((self.codes.size, features.components), dtype=kind)
-        for start in range(0, self.codes.size, EMBEDDED):
-            part = slice(start, start + EMBEDDED)
-            made = embedded(features, ball, self._scaled(part))
-            # An unusable record counts as one without features and with target 0: a public element.
-            rows[part] = np.where(self.usable[part, None], made, 0)
+    def labelled(self, features: FeatureMap, solver: Solver) -> Labelled:
+        """With features as integers of the solver's ball: held where it reads them often."""
+        made = FeatureRows(self, features, solver.ball)
+        rows: Numbers | FeatureRows = made
+        if solver.visits > MOST_VISITS:
+            kind = np.int32 if solver.ball.radius < 2**31 else np.int64
+            rows = np.empty(made.shape, dtype=kind)
+            for start in range(0, self.codes.size, EMBEDDED):
+                rows[start : start + EMBEDDED] = made[start : start + EMBEDDED]
         return Labelled(rows, self.targets, self.codes, self.units)
 
     def votes(self) -> Integers:
@@ -120,7 +125,7 @@ class Unfeatured:
         typical = np.ones(self.codes.size)
         for start in range(0, self.codes.size, EMBEDDED):
             part = slice(start, start + EMBEDDED)
-            scaled = self._scaled(part)
+            scaled = self.scaled(part)
             seen = np.sort(np.where(scaled > 0, scaled, np.inf), axis=1)
             count = np.count_nonzero(scaled > 0, axis=1)
             lower = seen[np.arange(count.size), np.maximum(count - 1, 0) // 2]
@@ -128,3 +133,26 @@ class Unfeatured:
         each = np.bincount(self.codes, typical) / np.bincount(self.codes)
         voted = np.count_nonzero(each[:, None] < np.array(BORDERS), axis=1)
         return np.bincount(voted, minlength=len(CANDIDATES))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureRows:
+    """Features as integers of a ball, made anew wherever some rows are asked for. Private."""
+
+    examples: Unfeatured
+    features: FeatureMap
+    ball: IntegerBall
+
+    def __repr__(self) -> str:
+        return "FeatureRows(content private)"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of records and of features."""
+        return self.examples.codes.size, self.features.components
+
+    def __getitem__(self, part: slice | Integers) -> Integers:
+        # An unusable record counts as one without features and with target 0: a public element.
+        made, kept = embedded(self.features, self.ball, self.examples.scaled(part)), self.examples.usable
+        made[~kept[part]] = 0
+        return made

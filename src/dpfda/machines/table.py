@@ -22,7 +22,7 @@ from dpfda.estimates.pooled import CORNERS, PooledMean, table_cells
 from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
@@ -67,18 +67,24 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         return self.table.words["summary"]
 
     @property
+    def entries(self) -> int:
+        """Number of released sums."""
+        return self.cells.size * (self.labels or CORNERS.size)
+
+    @property
     def _empty(self) -> PooledMean:
         return self._of_shape(self.cells.shape, self.labels, self.alone)
 
     def total(
-        self, values: Floats, targets: Floats, usable: Flags, codes: Integers, units: int
+        self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
     ) -> IntegerSum:
         """The private sum of all units' shares; targets as in `Labelled`."""
         bounds = None if self.labels else (-1.0, 1.0)
         if self.labels:
             targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
         found = Observations(codes, values, targets, usable, units)
-        return IntegerSum.of(found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size))
+        shares = found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size)
+        return IntegerSum(self.entries).add_totals(shares, units)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
         about = {**self.about, **stamp()}

@@ -98,6 +98,7 @@ def publish_steps(
     entry: Mapping[str, object],
     paying: Paying = NAMED,
     mechanism: Mapping[str, object] | None = None,
+    moving: int | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge once for all steps, then sum up, draw and add, step by step.
 
@@ -109,10 +110,11 @@ def publish_steps(
         this length.
     guarantee: Of all steps together.
     entry, paying, mechanism: As in `dpfda.publication.publish_integers`.
+    moving: How many steps neighbouring data sets move, at most; all of them by default.
     Returns the noisy integers of all steps, one after another; and what was promised and charged.
     Raises DpfdaError if all steps together cost more than the guarantee.
     """
-    achieved = recomputed(noise, "l2", repeated_width(width, steps), guarantee)
+    achieved = recomputed(noise, "l2", repeated_width(width, moving or steps), guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
     certificate = charged_for(costs, achieved, entry, paying, mechanism)
     released: list[int] = []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.numerics import later as scipy
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.parameters import choice
@@ -33,7 +33,7 @@ class Curves(Kept):
     Parameters
     ----------
     values : array (n, m)
-        Finite values; rows that are not usable hold zeros.
+        Finite values, to be read alone; rows that are not usable hold zeros.
     usable : array (n,) of bool
         Rows that hold a record. The others stand for a fixed public element.
     """
@@ -49,6 +49,7 @@ def curves_from_array(
     invalid: str = "refuse",
     first_row: int = 0,
     fills: bool = True,
+    copied: bool = True,
 ) -> Curves:
     """Check a matrix of curves.
 
@@ -68,6 +69,8 @@ def curves_from_array(
         Number of the first row, for errors.
     fills : bool
         Whether gaps could be filled, for errors.
+    copied : bool
+        Whether values are those of now, and not those of an array of doubles that may change.
 
     Raises
     ------
@@ -78,6 +81,8 @@ def curves_from_array(
     choice(invalid, "invalid", ("refuse", "repair"))
     given = matrix_of(values, invalid)
     check_orientation(given.shape, grid_points.size)
+    if not copied and given.dtype == np.float64 and is_direct(given) and _is_finite(given):
+        return Curves(given, np.ones(given.shape[0], dtype=np.bool_))
     matrix = doubles(given)
     if missing == "complete":
         matrix = _completed(matrix, grid_points)
@@ -88,6 +93,16 @@ def curves_from_array(
             refuse_unusable(given if given.dtype.kind in "iu" else matrix, first_row, fills)
         matrix[~usable] = 0.0
     return Curves(matrix, usable)
+
+
+def _is_finite(matrix: Floats) -> bool:
+    """Whether all numbers are finite, as far as the sums of some of them say."""
+    numbers = matrix.ravel()
+    parts = (
+        numbers[start : start + NUMBERS_AT_ONCE] for start in range(0, numbers.size, NUMBERS_AT_ONCE)
+    )
+    with np.errstate(all="ignore"):
+        return all(np.isfinite(part.sum()) for part in parts)
 
 
 def check_orientation(shape: tuple[int, ...], points: int) -> None:

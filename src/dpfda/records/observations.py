@@ -66,7 +66,7 @@ class Observations(Private):
         for start in range(0, self.codes.size, BLOCK):
             rows = slice(start, start + BLOCK)
             kept = self.usable[rows]
-            value, time = self.values[rows][kept], self.times[rows][kept]
+            value, time = self.values[rows][kept], doubles(self.times[rows])[kept]
             whole = (unit // sizes[self.codes[rows][kept]]).astype(np.float64)
             place = cells.index(time.reshape(value.size, cells.dimensions)) * corners
             parts = (

@@ -45,14 +45,15 @@ def outer_ball(radius: float) -> IntegerBall:
 def outer_product(rows: Integers) -> Integers:
     """Product of the transpose of at most 2^14 rows, of at most 2^24 each, with them: exact, by BLAS.
 
-    Halves of 12 bits are multiplied, so that all partial sums are integers below 2^39, in any order.
+    One factor is cut into halves of 12 bits, so that all partial sums are integers of at most 2^50, in
+    any order.
     """
-    high = np.rint(rows * 2.0**-12)
-    low = rows - high * 2.0**12
-    upper, cross, lower = (
-        (a.T @ b).astype(np.int64) for a, b in ((high, high), (high, low), (low, low))
-    )
-    return np.asarray((upper << 24) + ((cross + cross.T) << 12) + lower)
+    numbers = rows.astype(np.float64)
+    high = np.rint(numbers * 2.0**-12)
+    upper = (high.T @ numbers).astype(np.int64)
+    high *= -(2.0**12)
+    high += numbers
+    return np.asarray((upper << 12) + (high.T @ numbers).astype(np.int64))
 
 
 class OuterSum(Kept):

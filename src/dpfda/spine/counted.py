@@ -63,5 +63,5 @@ def pooled_for(
     own = copy(estimator).set_params(
         unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
     )
-    made: PooledSum = own._pooled_for(size, X, y)
+    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
     return made

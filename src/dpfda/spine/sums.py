@@ -412,7 +412,8 @@ def read_block(
     embedding, fills = embedding_of(reading), _fills(basis)
     if embedding is None:
         grid = flat_grid(basis)
-        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, fills)
+        read = reading.missing, reading.invalid, first_row, fills
+        curves = curves_from_array(block, grid, *read, copied=False)
         return standardized(curves, basis.weights) if reading.standardize else curves
     matrix = matrix_of(block, reading.invalid)
     grid = np.arange(float(matrix.shape[1])) if embedding.moved else flat_grid(basis)

@@ -236,9 +236,9 @@ class PrivateSurvival(Estimator):
         """
         if self.levels is not None or columns is not None:
             raise ParameterError("levels", "be left out for one sum of several holders", "levels")
-        return self._pooled_for(n, None, "event")
+        return self._pooled_for(n, None, "event", False)
 
-    def _pooled_for(self, n: int, X: object, y: Any) -> PooledSurvival:
+    def _pooled_for(self, n: int, X: object, y: Any, grouped: bool) -> PooledSurvival:
         """The same of what is said of each follow-up: its event, or columns by their names in `fit`."""
         self._check_road("pooled")
         said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()

@@ -6,6 +6,7 @@ Where a noisy descent stands, given what its rounds released: from public number
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,7 @@ from dpfda.machines.solvers.solver import Published, Solver, Told
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication import NAMED, Paying
@@ -135,6 +136,10 @@ NUMBERS_AT_ONCE = 2**17
 # Length to which slopes are clipped: at coefficients zero those of two classes have it.
 CLIP = 0.5
 FEWEST_STEPS, MOST_STEPS = 40, 200
+# In how many batches records may take turns, numbers that divide half of the most steps; the fewest
+# units of one; and by how much their noise may raise the variance that sampling has in a direction that
+# a descent just reaches.
+BATCHES, FEWEST_UNITS, RAISED = (1, 2, 4, 5, 10, 20, 25, 50, 100), 100_000, 0.15
 # One round of calibration for so many steps. A record's part in it is clipped from above at a share of n
 # times the width over the deviation of all rounds, between these ends.
 STEPS_A_ROUND, CLIP_SHARE, CLIPS = 10, 1 / 200, (3.5, 7.0)
@@ -176,6 +181,12 @@ class GradientSolver(Solver):
        T rounds, each with sums at most the step width apart given all earlier releases, has at most the
        profile of one with T^(1/2) times the width: `dpfda.noise.repeated_width` has the proof.
        Noise is scaled to that, and everything is charged before the first draw.
+
+    4. *Batches.* Where units are very many each is put into one of B batches by the operating system's
+       random numbers, whatever its records are, and round t sums up batch t modulo B. Given the batches,
+       which units in common have in both of two neighbouring data sets, a unit changes the sums of
+       ceil(T / B) rounds at most; the others have the same law given all before. So T is replaced by
+       that in 3, and a mixture over batches, whose law does not depend on data, keeps what each has.
 
     Clipping, the number of rounds, the size of steps and the mean over them are functions of public
     numbers and of what was released.
@@ -248,11 +259,11 @@ class GradientSolver(Solver):
         """Ends to which the slope of a record's loss in the log of the factor is clipped.
 
         With C classes it is at least -W((C - 1) / e), W Lambert's function, which is reached where the
-        wrong classes are alike. Their middle is subtracted where the number of units is public.
+        wrong classes are alike. Their middle is subtracted where the number of units is known.
         """
         classes, ratio = max(self.terms.functions, 2), float(gaussian_ratio(self.terms.guarantee))
         upper = min(max(CLIP_SHARE * self.terms.units * ratio, CLIPS[0]), CLIPS[1])
-        if self.terms.neighbours is Neighbours.ADD_REMOVE:
+        if self.terms.neighbours is Neighbours.ADD_REMOVE or self.batches > 1:
             return -upper, upper
         return -float(scipy.special.lambertw((classes - 1) / math.e).real), upper
 
@@ -261,10 +272,26 @@ class GradientSolver(Solver):
         """Number of releases: steps and calibrations."""
         return self.steps + self.calibrations
 
+    @cached_property
+    def batches(self) -> int:
+        """Number B of batches that take turns, so that each round reads one of them."""
+        terms = self.terms
+        assert not isinstance(terms.guarantee, PureDP)  # noqa: S101 (checked when it was made)
+        signal = terms.units * float(gaussian_ratio(terms.guarantee)) ** 2
+        most = min(RAISED * signal / (self.step * self.steps), terms.units / FEWEST_UNITS)
+        return (
+            max(count for count in BATCHES if count <= max(most, 1)) if self.steps == MOST_STEPS else 1
+        )
+
+    @property
+    def visits(self) -> int:
+        """Number of rounds that a unit takes part in, at most."""
+        return -(-self.rounds // self.batches)
+
     @property
     def width(self) -> int:
         """That which stands for all rounds together."""
-        return repeated_width(self.step_width, self.rounds)
+        return repeated_width(self.step_width, self.visits)
 
     @cached_property
     def noise(self) -> GaussianNoise:
@@ -275,40 +302,51 @@ class GradientSolver(Solver):
         guarantee = self.terms.guarantee
         assert not isinstance(guarantee, PureDP)  # noqa: S101 (checked when the solver was made)
         return publish_steps(
-            self.summed(data), self.rounds, self.noise, self.step_width, guarantee, entry, paying, tuning
-        )
+            self.summed(data), self.rounds, self.noise, self.step_width, guarantee, entry, paying,
+            tuning, self.visits,
+        )  # fmt: skip
 
     def summed(self, data: Labelled) -> Callable[[Sequence[int]], IntegerSum]:
         """What a round sums up, given what the one before released: it holds the private examples."""
         path, (low, high) = self._path(), self.tilt_ends
         targets = data.targets.reshape(data.rows.shape[0], -1).T
-        levels = 2**SLOPE_BITS // np.bincount(data.codes)[data.codes]
+        levels = 2**SLOPE_BITS // np.bincount(data.codes)
         records, components = data.rows.shape
         step = max(1, min(BLOCK, NUMBERS_AT_ONCE // components))
         held = np.empty((min(step, records), components))
+        batch = self._drawn(data)
 
         def total(noisy: Sequence[int]) -> IntegerSum:
             if noisy:
                 path.move(noisy)
             coefficients = np.rint(np.ldexp(path.point if path.descending else path.late, POINT_BITS))
             summed = IntegerSum(self.entries)
-            for start in range(0, records, step):
-                part = slice(start, start + step)
-                rows = held[: min(step, records - start)]
+            chosen = None if batch is None else np.flatnonzero(batch == path.taken % self.batches)
+            count = records if chosen is None else chosen.size
+            for start in range(0, count, step):
+                part = slice(start, start + step) if chosen is None else chosen[start : start + step]
+                rows, level = held[: min(step, count - start)], levels[data.codes[part]]
                 rows[:] = data.rows[part]
                 values = np.ldexp(coefficients.T @ rows.T, -FEATURE_BITS - POINT_BITS)
                 if path.descending:
-                    weights = clipped(self._slopes(targets[:, part], values), levels[part], CLIP)
+                    weights = clipped(self._slopes(targets[:, part], values), level, CLIP)
                     sums = (weights.astype(np.float64) @ rows).astype(np.int64).ravel()
                 else:
                     tilts = self._tilts(targets[:, part], path.factor * values)
                     sums = np.zeros(self.entries, dtype=np.int64)
-                    weights = clipped(tilts - (low + high) / 2, levels[part], (high - low) / 2)
+                    weights = clipped(tilts - (low + high) / 2, level, (high - low) / 2)
                     sums[0] = weights.sum() << FEATURE_BITS
                 summed.add_totals(sums.tolist(), 0)
             return summed
 
         return total
+
+    def _drawn(self, data: Labelled) -> Integers | None:
+        """The batch of each row, that of its unit; None where there is one. Secret, but not private."""
+        if self.batches == 1:
+            return None
+        drawn = np.frombuffer(os.urandom(4 * data.units), dtype=np.uint32) % self.batches
+        return np.asarray(drawn.astype(np.uint8)[data.codes])
 
     def _tilts(self, targets: Floats, values: Floats) -> Floats:
         """Slopes (1, N) of the loss in the log of a factor of the values (C, N) of the functions."""
@@ -329,14 +367,13 @@ class GradientSolver(Solver):
     def _path(self) -> Path:
         low, high = self.tilt_ends
         deviation = math.sqrt(float(self.noise.variances()[0]))
-        tilts = Tilts(self._unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
-        terms = self.terms
-        return Path(terms.components, terms.functions, self.steps, self.step, self._unit, tilts)
+        terms, unit = self.terms, self._unit(self.batches)
+        tilts = Tilts(unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
+        return Path(terms.components, terms.functions, self.steps, self.step, unit, tilts)
 
-    @property
-    def _unit(self) -> float:
+    def _unit(self, batches: int) -> float:
         """What a unit of the sums is of the mean gradient."""
-        return CLIP / (self.terms.units * 2.0 ** (SLOPE_BITS + FEATURE_BITS))
+        return CLIP * batches / (self.terms.units * 2.0 ** (SLOPE_BITS + FEATURE_BITS))
 
     def _walked(self, noisy: tuple[int, ...]) -> Path:
         """The whole path, from what all rounds released."""
@@ -364,17 +401,20 @@ class GradientSolver(Solver):
         if self.terms.functions > 1:
             return None
         factor = self._walked(noisy).factor if self.calibrations else 1.0
-        return np.array(self.moved(math.sqrt(float(self.noise.variances()[0])), self.steps) * factor)
+        deviation = math.sqrt(float(self.noise.variances()[0]))
+        return np.array(self.moved(deviation, self.steps, self.batches) * factor)
 
-    def moved(self, deviation: float, steps: int) -> float:
+    def moved(self, deviation: float, steps: int, batches: int) -> float:
         """The same for noise of a deviation in so many steps, where coefficients get no factor."""
         late = steps - steps // 2
         # Shares of one, and then late, late - 1, .. 1 over late, in square.
         shares = math.sqrt(steps // 2 + (late + 1) * (2 * late + 1) / (6 * late))
-        return deviation * shares * self._step_of(steps) * self._unit
+        return deviation * shares * self._step_of(steps) * self._unit(batches)
 
     def describe(self) -> dict[str, object]:
         calibrated = {"calibrations": self.calibrations} if self.calibrations else {}
+        turns = {"batches": self.batches} if self.batches > 1 else {}
         return {
-            "entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP, **calibrated
+            "entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP,
+            **calibrated, **turns,
         }  # fmt: skip

@@ -48,6 +48,11 @@ class Solver(ABC):
         return "l2"
 
     @property
+    def visits(self) -> float:
+        """How often each record is read, at most as far as is known."""
+        return math.inf
+
+    @property
     @abstractmethod
     def width(self) -> int | OuterDifference:
         """How far the integers of neighbouring data sets are apart."""
@@ -77,8 +82,14 @@ class Solver(ABC):
 
     def publish(self, data: Labelled, entry: Told, tuning: Told, paying: Paying = NAMED) -> Published:
         """Charge, draw and release the integers behind the coefficients."""
+        return self.publish_total(self.total(data), entry, tuning, paying)
+
+    def publish_total(
+        self, total: IntegerSum, entry: Told, tuning: Told, paying: Paying = NAMED
+    ) -> Published:
+        """The same where the integers are known."""
         law = self.noise, self.norm, self.width
-        return publish_integers(self.total(data), *law, self.terms.guarantee, entry, paying, tuning)
+        return publish_integers(total, *law, self.terms.guarantee, entry, paying, tuning)
 
     def total(self, data: Labelled) -> IntegerSum:
         """The integers that get the noise, where it is added once. Private."""
@@ -132,6 +143,10 @@ class SummingSolver(Solver):
     """A solver that adds noise to sums of what each unit contributes."""
 
     @property
+    def visits(self) -> float:
+        return 1
+
+    @property
     @abstractmethod
     def entries(self) -> int:
         """Number of released sums."""
@@ -149,18 +164,27 @@ class SummingSolver(Solver):
         start, stop : int
             The first unit, and the one after the last.
         """
-        chosen = np.flatnonzero((data.codes >= start) & (data.codes < stop))
+        order, begins = data.by_unit
+        begins = begins[start : stop + 1]
+        chosen = order[begins[0] : begins[-1]]
         added = self.contributions(data.rows[chosen].astype(np.int64), data.targets[chosen])
-        totals = np.zeros((stop - start, added.shape[1]), dtype=np.int64)
-        places = data.codes[chosen] - start
-        np.add.at(totals, places, added)
-        return totals // np.bincount(places)[:, None]
+        totals = np.add.reduceat(added, begins[:-1] - begins[0])
+        return totals // np.diff(begins)[:, None]
+
+    def summed(self, rows: Integers, targets: Floats) -> Integers:
+        """Sum (entries,) of the contributions of at most `BLOCK` rows."""
+        return np.asarray(self.contributions(rows, targets).sum(axis=0))
 
     def total(self, data: Labelled) -> IntegerSum:
-        total = IntegerSum(self.entries)
+        # Sums of entries below 2^33 stay in 64 bits.
+        total, alone = np.zeros(self.entries, dtype=np.int64), data.units == data.codes.size
         for start in range(0, data.units, BLOCK):
-            total.add(self.averages(data, start, min(start + BLOCK, data.units)))
-        return total
+            part = slice(start, min(start + BLOCK, data.units))
+            if alone:
+                total += self.summed(data.rows[part].astype(np.int64), data.targets[part])
+            else:
+                total += self.averages(data, part.start, part.stop).sum(axis=0)
+        return IntegerSum(self.entries).add_totals(total, data.units)
 
     def describe(self) -> dict[str, object]:
         return {"entries": self.entries}

@@ -96,11 +96,19 @@ class SumsSolver(SummingSolver):
 
     def contributions(self, rows: Integers, targets: Floats) -> Integers:
         """Integers (N, entries) that rows add to the sums; row i from example i alone."""
-        radius = self.ball.radius
-        integers = np.clip(np.rint(targets * radius), -radius, radius).astype(np.int64)
-        lifted = np.column_stack([LIFT * rows, TARGET * integers])
+        lifted = self._lifted(rows, targets)
         first, second = np.tril_indices(self.rows)
         return np.asarray(lifted[:, first] * lifted[:, second])
+
+    def summed(self, rows: Integers, targets: Floats) -> Integers:
+        # In floats, which hold sums of so few products of 16 bits exactly, in any order.
+        lifted = self._lifted(rows, targets).astype(np.float64)
+        return np.asarray((lifted.T @ lifted)[np.tril_indices(self.rows)].astype(np.int64))
+
+    def _lifted(self, rows: Integers, targets: Floats) -> Integers:
+        radius = self.ball.radius
+        integers = np.clip(np.rint(targets * radius), -radius, radius).astype(np.int64)
+        return np.column_stack([LIFT * rows, TARGET * integers])
 
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """Ridge regression on the noisy sums: (K,), or (K, C) for several classes."""

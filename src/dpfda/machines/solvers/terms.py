@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dpfda.bounds import Norm
 from dpfda.machines.minimiser import Examples, Loss
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.numerics.arrays import Floats, Integers, Numbers
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 
@@ -27,7 +29,7 @@ class Labelled:
 
     Parameters
     ----------
-    rows : array (N, K) of int32 or int64
+    rows : array (N, K) of int32 or int64, or what gives rows of it
         Features inside the solver's integer ball.
     targets : array (N,) or (N, C)
         y_i in [-1, 1]; for more than two classes one column a class, 1 for a record's own and else 0.
@@ -37,13 +39,19 @@ class Labelled:
         Number n of privacy units.
     """
 
-    rows: Numbers
+    rows: Any
     targets: Floats
     codes: Integers
     units: int
 
     def __repr__(self) -> str:
         return "Labelled(content private)"
+
+    @cached_property
+    def by_unit(self) -> tuple[Integers, Integers]:
+        """Places of the rows of one unit after another, and where those of each begin, and the end."""
+        order = np.argsort(self.codes, kind="stable")
+        return order, np.searchsorted(self.codes[order], np.arange(self.units + 1))
 
     def examples(self, unit: float, offsets: Floats | None = None) -> Examples:
         """For the minimisation, features being `unit` times the integers: a power of two, so exactly."""

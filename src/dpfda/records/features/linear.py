@@ -217,12 +217,17 @@ class QuadraticFeatures:
         # One after another: no row's last bit depends on how many rows there are.
         for column in columns:
             square += column * column
-        columns = columns / np.where(square > 0, np.sqrt(square), 1.0)
-        first, second = np.triu_indices(len(columns))
-        products = columns[first] * columns[second]
-        weights = math.sqrt(self.share) * np.where(first == second, 1.0, math.sqrt(2.0))
-        parts = [math.sqrt(1 - self.share) * columns, weights[:, None] * products]
-        return np.ascontiguousarray(np.vstack(parts).T)
+        columns /= np.where(square > 0, np.sqrt(square), 1.0)
+        root, count = math.sqrt(self.share), len(columns)
+        made, start = np.empty((self.components, points.shape[0])), count
+        np.multiply(math.sqrt(1 - self.share), columns, out=made[:start])
+        for place, column in enumerate(columns):
+            part = made[start : start + count - place]
+            np.multiply(column, columns[place:], out=part)
+            part[0] *= root
+            part[1:] *= root * math.sqrt(2.0)
+            start += len(part)
+        return made.T
 
     def describe(self) -> str:
         return f"{self.linear.describe()}, taken to length one; and their products"

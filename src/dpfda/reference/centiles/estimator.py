@@ -172,7 +172,7 @@ class PrivateQuantileCurves(Estimator):
         basis = public_basis(self.settings, None, columns)
         return PooledQuantileCurves(self.settings, self.plan(n, columns), basis)
 
-    def _pooled_for(self, n: int, X: object, y: object) -> PooledQuantileCurves:
+    def _pooled_for(self, n: int, X: object, y: object, grouped: bool) -> PooledQuantileCurves:
         """The same on the columns of X."""
         return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
 

@@ -1,0 +1,69 @@
+"""A machine as one exact sum, wherever its units are: a table, sums of products, or means of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpfda.machines.plan import MachinePlan
+from dpfda.machines.solvers.solver import SummingSolver
+from dpfda.machines.table import PredictorPlan
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.spine.arguments import Beside, Records
+from dpfda.spine.estimator import read_ledger
+from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.settings import Settings
+
+if TYPE_CHECKING:
+    from dpfda.machines.estimator import KernelMachine
+
+
+@dataclass(frozen=True, eq=False)
+class PooledMachine(PooledSum):
+    """A machine as a sum, with targets as y.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : MachinePlan or PredictorPlan
+        For a number of units that is known.
+    machine : KernelMachine
+        Which reads records and targets.
+    """
+
+    settings: Settings
+    plan: MachinePlan | PredictorPlan
+    machine: KernelMachine
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        if isinstance(plan, PredictorPlan):
+            return
+        if plan.choice is not None or not isinstance(plan.solver, SummingSolver):
+            word = "power" if plan.choice is not None else "solver"
+            raise ParameterError(
+                word,
+                "make one sum where the records lie in several places",
+                repr("search" if plan.choice is not None else plan.solver.name),
+                "Use solver='sums' (with loss='squared'), solver='means' for classes, or one or two "
+                "inputs; or bring records into memory, as in fit(X.compute(), y.compute()).",
+            )
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.plan.entries
+
+    def read(self, X: Records, y: Beside = None) -> Rows:
+        return self.machine.read(X, y)[:3]
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        values, targets, usable = rows
+        codes = np.arange(len(usable)) if codes is None else codes
+        return self.plan.total(values, targets, usable, codes, int(codes.max(initial=-1)) + 1)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+        return self.plan.publish(total, read_ledger(ledger))
