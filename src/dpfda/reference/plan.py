@@ -144,9 +144,10 @@ WORTH = 1000.0
 # Largest deviations are exceeded by about so many of the first units; rough candidates lie a quarter
 # apart, and noise on their counts is hardly ever larger than so many of its scales.
 KEPT, ROUGH, LEAST, UNLIKELY = 0.97, 1.25, 24, 7
-# The radius is one of so many candidates, at most so much apart down to that part of the largest: as
-# many as noise alone stops at with at most the chance. It is refused where that chance is larger.
-MOST, DEPTH, CHANCE, REFUSED = 350, 1000.0, 0.03, 0.3
+# The radius is one of so many candidates, as many as noise alone stops at with at most the chance. They
+# reach down to the noise of a centre, a part of the largest that falls as n epsilon grows, and lie no
+# closer than so many to e times as far.
+CLOSEST, CHANCE, FINEST, REACH = 50.0, 0.05, 1000.0, 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,8 +254,15 @@ class ReferencePlan(Plan):
     def last(self) -> LastHeld:
         """How the radius is chosen."""
         each = self._single.stopped(self.second - self.threshold)
-        count = int(CHANCE / max(each, CHANCE / MOST))
-        return LastHeld(max(LEAST, count), self.guarantee)
+        most = math.log(self.depth) * CLOSEST
+        return LastHeld(max(LEAST, int(CHANCE / max(each, CHANCE / most))), self.guarantee)
+
+    @property
+    def depth(self) -> float:
+        """The largest candidate of a radius over the smallest."""
+        if self.follows:
+            return FINEST
+        return max(ROUGH, min(FINEST, self.size * float(self.guarantee.epsilon) / REACH))
 
     @property
     def _single(self) -> LastHeld:
@@ -282,8 +290,7 @@ class ReferencePlan(Plan):
 
     def radii(self, largest: float) -> Floats:
         """Candidates of the radius, increasing to the largest that can be."""
-        count = self.last.candidates
-        return np.geomspace(largest / min(DEPTH, ROUGH ** (count - 1)), largest, count)
+        return np.geomspace(largest / self.depth, largest, self.last.candidates)
 
     @property
     def kept(self) -> float:
