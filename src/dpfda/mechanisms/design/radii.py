@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.mechanisms.design.lines import number_of_cells
-from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.specials import normal_chance, normal_quantile
 
