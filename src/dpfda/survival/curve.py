@@ -214,7 +214,7 @@ class LifeCurve(Valued):
         hazards = self._interpolated(self._life(of).survival.T)(self.cells.settled(at))
         return np.asarray(np.exp(-hazards))
 
-    def _unseen(self, at: Floats) -> Floats:
+    def _hidden(self, at: Floats) -> Floats:
         """What cells do not show (q,) of the persons' curve; at most what it falls in a cell."""
         edges, at = self.cells.edges, self.cells.settled(at)
         end = np.clip(np.searchsorted(edges, at, "right"), 1, edges.size - 1)

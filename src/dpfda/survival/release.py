@@ -86,7 +86,7 @@ class SurvivalDifference:
         far = band.upper - values
         if of != "noise":
             # Arms are of other people: what cells hide of one has nothing to do with the other's.
-            far = np.hypot(far, np.hypot(self.first._unseen(at), self.second._unseen(at)))
+            far = np.hypot(far, np.hypot(self.first._hidden(at), self.second._hidden(at)))
         limits = np.full_like(values, -1.0), np.full_like(values, 1.0)
         return settled(Band(band.points, values - far, values + far, level, False), values, limits)
 
