@@ -20,8 +20,8 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
+from dpfda.mean.found_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.search import extreme_shares, interval_of, reached, searched
-from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design.radii import (
     CLEAR,

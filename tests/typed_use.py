@@ -58,8 +58,9 @@ from dpfda.machines.table_release import TablePredictor
 from dpfda.mean.comparison.difference_release import ReleasedDifference
 from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
+from dpfda.mean.found_release import FoundMean
 from dpfda.mean.running.release import ReleasedRunningMean
-from dpfda.mean.staged_release import CloserMean, FoundMean
+from dpfda.mean.staged_release import CloserMean
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.variance_release import MeanAndVariance

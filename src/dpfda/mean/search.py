@@ -22,7 +22,8 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.staged_release import BETWEEN, FIRST, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.found_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.staged_release import FIRST
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged
 from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges

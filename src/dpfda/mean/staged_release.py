@@ -1,8 +1,7 @@
-"""Releases of means whose records were read again: in two looks, or between bounds looked for."""
+"""Releases of means whose records were read again: what they share, and those in two looks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar
 
@@ -11,18 +10,16 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.mechanisms.design.radii import CLEAR, candidate_radii, moved_at_most, moved_by_cutting
+from dpfda.mechanisms.design.radii import candidate_radii, moved_at_most
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import known, real, reals
-from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import loss_of
+from dpfda.numerics.parameters import known, real
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Variance
-from dpfda.releases.facts import Claim, Stated
+from dpfda.releases.bands import Asked, Band
+from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.staged import GUARANTEE, Selection
@@ -37,9 +34,6 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 TOLERATED, TOLERATED_BEFORE, ALLOWED_BEFORE = 2.0, 1.0, 0.75
 # Units of 2^-20 that rounding adds to what a unit moves, at most.
 ROUNDED = 8
-# Cells count for the band of a mean between bounds looked for where they begin within so many times a
-# bound's distance from the middle of the interval, and within so many halves of its length.
-TOLD, NEAR = 1.5, 4.0
 # What is recomputed from a line agrees to this share of the bounds' distance.
 AGREED = 1e-6
 
@@ -322,218 +316,3 @@ class CloserMean(HeldCloser):
             held = ", on records between the stated bounds"
         own = super()._lines()
         return own | {"mechanism": own["mechanism"] + held, "first look": f"{self.first.guarantee}"}
-
-
-# Stages that are paid for.
-SEARCH = "width of an interval", "place of the interval", "histogram of extremes", FIRST, RADIUS
-BETWEEN = "mean between the bounds found"
-
-
-WHOLE = "the mean of these curves, with what was cut off"
-HELD = ". Measured on 65 sets of real curves, the band for 95% held the mean in 85 to 91 of 100 releases"
-OPEN = "How far these data are from a wider population is not included."
-
-
-def looked_for(low: float, high: float) -> str:
-    """What the bound is, before it is known and after."""
-    return f"values clipped to bounds that were looked for between {low:g} and {high:g}"
-
-
-@dataclass(frozen=True)
-class Extremes(file.Written):
-    """Where units' lowest and highest values lie: a chosen interval, and a noisy histogram. Public.
-
-    searched: Ends of the range.
-    interval: Middle and half of the length.
-    edges: Of the cells.
-    noisy_shares: Of the cells, summed over units, in units of 2^-20, with noise.
-    noise: Its law.
-    """
-
-    searched: tuple[float, float] = field(metadata=file.NUMBERS.kept)
-    interval: tuple[float, float] = field(metadata=file.NUMBERS.kept)
-    edges: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
-    noisy_shares: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
-    noise: NoiseLaw = field(metadata=file.LAW.kept)
-
-    def __post_init__(self) -> None:
-        cells = len(self.noisy_shares)
-        if not len(self.edges) - 1 == cells == self.noise.components or len(self.searched) != 2:
-            raise ParameterError("noisy_shares", "be one a cell, and have one noise", cells)
-        if np.any(np.diff(reals(self.edges, "edges")) <= 0) or len(self.interval) != 2:
-            raise ParameterError("edges", "increase, around an interval", "others")
-        if (self.edges[0], self.edges[-1]) != self.searched:
-            raise ParameterError("edges", "end where the range does", "others")
-
-    def shares(self, count: float) -> Floats:
-        """Of the extremes in each cell, with noise."""
-        return np.array([float(share) for share in self.noisy_shares]) / UNIT / count
-
-    def scale(self, count: float) -> float:
-        """Of the Laplace noise on a share."""
-        return float(np.sqrt(self.noise.variances()[0] / 2)) / UNIT / count
-
-    def beyond(self, low: float, high: float, count: float) -> float:
-        """Share of the extremes in the cells that lie beyond bounds, with noise; parts in proportion."""
-        edges = np.array(self.edges)
-        inside = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
-        parts = 1 - np.clip(inside / np.diff(edges), 0.0, 1.0)
-        return float(np.clip(parts @ self.shares(count), 0.0, 1.0))
-
-    def moved(self, ends: tuple[float, float], far: tuple[float, float], count: float) -> Floats:
-        """What cutting at two ends may move a mean by, down and up (2,): see `moved_by_cutting`."""
-        counted = np.array(self.edges), self.shares(count), self.scale(count)
-        return np.array(moved_by_cutting(*counted, ends, far))
-
-
-@dataclass(frozen=True, eq=False)
-class FoundMean(HeldCloser):
-    """A mean curve between bounds that were looked for in a wide range, held close to a rough line.
-
-    Its bound is the one that was found. The certificate is that of search and mean together. The band
-    allows for what was cut off, as far as the noisy histograms tell it; that of the noise does not, nor
-    that of a derivative. Files of earlier versions have no rough line.
-
-    Parameters
-    ----------
-    extremes : Extremes
-        The range that was searched, and the noisy histogram from which the bounds follow.
-    apart : Extremes, optional
-        Where the farthest points below and above the rough line lie, with noise; its interval says how
-        far from the line records were held: (below, above).
-        The others: see `ReleasedFunction`.
-    """
-
-    FORMAT: ClassVar[str] = "dpfda-found-mean"
-    _CALLED: ClassVar[str] = "released mean between bounds looked for"
-    _LOOK: ClassVar[str] = BETWEEN
-
-    _: KW_ONLY
-    extremes: Extremes = field(metadata=file.itself(Extremes.from_json).kept)
-    apart: Extremes | None = field(default=None, metadata=file.itself(Extremes.from_json).or_absent.kept)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        low, high = self.found
-        if not self.extremes.searched[0] <= low < high <= self.extremes.searched[1]:
-            raise ParameterError("extremes", "have been searched where the bounds are", "elsewhere")
-        if len({each is None for each in (self.first, self.closer, self.apart)}) > 1:
-            raise ParameterError("apart", "go with a rough line and closer bounds", "none of them")
-
-    @property
-    def found(self) -> tuple[float, float]:
-        """The bounds that were found."""
-        if self._limits is None:
-            raise ParameterError("bounds", "be on values", "others")
-        return float(np.min(self._limits[0])), float(np.max(self._limits[1]))
-
-    @property
-    def beyond(self) -> float:
-        """About what share of lowest and highest values was cut off, by the noisy histograms."""
-        shares = self.extremes.beyond(*self.found, self.count)
-        if (apart := self.apart) is not None:
-            shares += apart.beyond(-apart.interval[0], apart.interval[1], self.count)
-        return min(shares, 1.0)
-
-    @property
-    def moved(self) -> Floats:
-        """What cutting off may have moved the mean by, down and up (2,), as the band allows for."""
-        (middle, half), ends, apart = self.extremes.interval, self.found, self.apart
-        below, above = (max(TOLD * abs(end - middle), NEAR * half) for end in ends)
-        told = self.extremes.moved(ends, (middle - below, middle + above), self.count)
-        if apart is None:
-            return told
-        reaches = -apart.interval[0], apart.interval[1]
-        return told + apart.moved(reaches, (-np.inf, np.inf), self.count)
-
-    @property
-    def _is_proved(self) -> bool:
-        return False
-
-    def _around(self, at: Floats, asked: Asked) -> Band:
-        band = super()._around(at, asked)
-        return self._with_cut(band) if asked.of == "sample" else band
-
-    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        return self._with_cut(super()._around_population(at, asked, variance))
-
-    def _with_cut(self, band: Band) -> Band:
-        """A band for a mean of records as they were held, made one for the mean of the records."""
-        if self.order:
-            return band
-        (low, high), (down, up) = self.extremes.searched, self.moved
-        lower, upper = np.maximum(band.lower - down, low), np.minimum(band.upper + up, high)
-        return replace(band, lower=lower, upper=upper)
-
-    # Its file.
-
-    def _stated_bound(self) -> Mapping[str, object]:
-        return {**super()._stated_bound(), "description": looked_for(*self.extremes.searched)}
-
-    def _added_noise(self) -> list[AddedNoise]:
-        moved = self.neighbours.differences(UNIT)
-        found = [AddedNoise(self.extremes.noise, "l1", moved, -2 if self.apart is None else -4)]
-        if self.apart is not None:
-            found.append(AddedNoise(self.apart.noise, "l1", moved, -2))
-        return [*found, *super()._added_noise()]
-
-    def _checked(self) -> None:
-        super()._checked()
-        if self.apart is not None:
-            low, high = self.found
-            self._check_apart(*(reach / (high - low) for reach in self.apart.interval))
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        made = super()._charged(written, held)
-        # Nor of a line of which nothing is known before its bounds are found.
-        unknown = [*made.costs[:2], *made.costs[3:-2]]
-        if any(cost.loss != loss_of(cost.guarantee) for cost in unknown):
-            raise ValueError("of a choice no more is known than its guarantee")
-        return made
-
-    # Words.
-
-    def _stated(self) -> Stated:
-        own, (low, high) = super()._stated(), self.extremes.searched
-        search = (
-            f"Its bounds were looked for between {low:g} and {high:g}, from a noisy histogram of "
-            "lowest and highest values. The promise is for all of it together."
-        )
-        if self.apart is not None:
-            below, above = self.apart.interval
-            search += (
-                f" Records were held between {below:.3g} below and {above:.3g} above a rough line that "
-                "was released first."
-            )
-        return replace(own, what=f"{own.what} {search}")
-
-    def _bounded(self) -> list[str]:
-        rule, *_ = super()._bounded()
-        said = [rule]
-        if self.apart is not None:
-            below, above = self.apart.interval
-            said.append(
-                f"Values more than {below:.3g} below or {above:.3g} above the rough line were moved "
-                "there."
-            )
-        cut = (
-            f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
-            "lowest and highest values were cut off."
-        )
-        return [*said, cut]
-
-    def _claims(self) -> tuple[Claim, ...]:
-        mean, *others = super()._claims()
-        return mean if self.order else replace(mean, holds=WHOLE, seen=HELD), *others
-
-    def _remarks(self) -> list[str]:
-        if self.order:
-            return super()._remarks()
-        (down, up), each = self.moved, 200 * CLEAR * self.extremes.scale(self.count)
-        return [
-            f"What was cut off is allowed for as far as the noisy histograms tell it: by {down:.3g} "
-            f"below and {up:.3g} above. They cannot tell of a part of less than about {each:.2g} % that "
-            "lies far from all others: it may move the mean by its share of that distance.",
-            OPEN,
-        ]
