@@ -154,7 +154,7 @@ class KernelMachine(Estimator):
         # Public, so that no target is read for them.
         stated = self._targets([], 0)[1]
         return PooledMachine(
-            self.settings, self._plan(guarantee, n, loss, inputs, grouped, stated), self
+            self.settings, self._plan(guarantee, n, loss, inputs, grouped, stated), self.read
         )
 
     def _checked(self) -> tuple[Budget, Loss]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +12,12 @@ from dpfda.machines.plan import MachinePlan
 from dpfda.machines.solvers.solver import SummingSolver
 from dpfda.machines.table import PredictorPlan
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
-
-if TYPE_CHECKING:
-    from dpfda.machines.estimator import KernelMachine
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +29,13 @@ class PooledMachine(PooledSum):
     settings : Settings
     plan : MachinePlan or PredictorPlan
         For a number of units that is known.
-    machine : KernelMachine
-        Which reads records and targets.
+    reading : callable
+        Reads records and targets: inputs, targets, which are usable, and the classes.
     """
 
     settings: Settings
     plan: MachinePlan | PredictorPlan
-    machine: KernelMachine
+    reading: Callable[[Records, Beside], tuple[Cells, Floats, Flags, object]]
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -58,7 +56,7 @@ class PooledMachine(PooledSum):
         return self.plan.entries
 
     def read(self, X: Records, y: Beside = None) -> Rows:
-        return self.machine.read(X, y)[:3]
+        return self.reading(X, y)[:3]
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         values, targets, usable = rows
