@@ -203,7 +203,7 @@ class ReleasedDensity(LinearDensity):
         Of the sample it is for the density that an unlimited budget would publish of these units:
         simulated under the prior that the noisy counts chose, wider by what was measured, see the page
         on densities. Under "monotone", with peaks set aside and where counts are rough it is for their
-        shares of the cells, over the cells' sizes, and exact.
+        shares of the cells, over the cells' sizes, and exact; in the last case as wide as the other too.
 
         Of the noise it is for the density that would have been released without noise. The exact one is
         the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
@@ -215,10 +215,14 @@ class ReleasedDensity(LinearDensity):
             line = np.asarray(self(where))
             if self._by_cells:
                 made = cells_band(self.raw, own, asked, self._edges(self.raw))
-                return settled(replace(made, points=where), line)
+                shares = settled(replace(made, points=where), line)
+                if self.raw.smoothing == "monotone" or self._peaks is not None:
+                    return shares
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
-            lower = np.maximum(line - width, 0.0)
-            return Band(where, lower, line + width, asked.level, asked.simultaneous)
+            lower, upper = np.maximum(line - width, 0.0), line + width
+            if self._by_cells:
+                return settled(settled(shares, lower), upper)
+            return Band(where, lower, upper, asked.level, asked.simultaneous)
         if self._peaks is not None and not asked.exact:
             rest = self._rest(self._peaks)._around(at, asked)
             made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)

@@ -3,7 +3,8 @@
 Two functions are the sample's. Where the noisy counts look like those of a density that is smooth from
 cell to cell, it is the one that an unlimited budget would publish, whose distance is simulated under the
 prior of smoothing. Where they do not (`is_rough`, peaks that were set aside), the units' shares of the
-cells over their sizes, whose distance has a known law: no smooth function is in these counts.
+cells over their sizes, whose distance has a known law. Counts may be rough because few cells hold most
+of a smooth density: then the band reaches as far as one for it, too.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from dpfda.releases.bands import Asked, Band, band_from_errors
 
 # Chosen on half of the sets that the page on densities names: how much wider than simulated, what part
 # of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
-# cells the prior lays to the density, not to chance and noise, where counts are rough.
-GUARD, BENDS, ROUGH = 1.2, 0.5, 0.7
+# cells the prior lays to the density, not to chance and noise, where counts are rough. There it may also
+# differ by so many times itself, times a power of the share that lies in two neighbouring cells.
+GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.2, 0.5, 6.0, 4, 0.7
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
 CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
@@ -59,9 +61,10 @@ def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, aske
     width = GUARD * reach / raw.cells.volume
     if not raw.cells.is_regular:
         return width
-    # Where counts are rough, cells show bends themselves.
-    part = BENDS * (1 - roughness(raw))
-    return width + between(part * bends(raw, nodes), positions)
+    if is_rough(raw):
+        # Whether cells show what is within them, as of values that repeat, or hide it, is not known.
+        return width + between(BENDS * bends(raw, nodes) + hidden(raw, nodes), positions)
+    return width + between(BENDS * (1 - roughness(raw)) * bends(raw, nodes), positions)
 
 
 # Words, pictures and tables ask for the same band one after another.
@@ -111,6 +114,19 @@ def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
         bend, around = np.abs(before - 2 * nodes + after), max(1, round(count / cells))
         found += scipy.ndimage.maximum_filter1d(bend, around, axis, mode="reflect")
     return found
+
+
+def hidden(raw: ReleasedHistogram, nodes: Floats) -> Floats:
+    """How much higher a density may be where few cells of an interval hold most units.
+
+    Two cells that hold the share s are hidden by HIDDEN s^POWER times the density.
+    """
+    pairs = _pairs(raw)
+    if not pairs.size:
+        return np.zeros(nodes.shape)
+    around = np.maximum(np.append(pairs, 0.0), np.insert(pairs, 0, 0.0))
+    cell = np.arange(nodes.size) * around.size // nodes.size
+    return np.asarray(HIDDEN * np.clip(around, 0.0, 1.0)[cell] ** POWER * nodes)
 
 
 def roughness(raw: ReleasedHistogram) -> float:
