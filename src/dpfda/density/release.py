@@ -22,6 +22,7 @@ from dpfda.density.sample_band import (
     cells_band,
     comb_words,
     crowded_words,
+    is_narrow,
     is_rough,
     sample_widths,
 )
@@ -203,7 +204,7 @@ class ReleasedDensity(LinearDensity):
         Of the sample it is for the density that an unlimited budget would publish of these units:
         simulated under the prior that the noisy counts chose, wider by what was measured, see the page
         on densities. Under "monotone", with peaks set aside and where counts are rough it is for their
-        shares of the cells, over the cells' sizes, and exact; in the last case as wide as the other too.
+        shares of the cells, over the cells' sizes, and exact; wider where few cells hold most.
 
         Of the noise it is for the density that would have been released without noise. The exact one is
         the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
@@ -216,7 +217,11 @@ class ReleasedDensity(LinearDensity):
             if self._by_cells:
                 made = cells_band(self.raw, own, asked, self._edges(self.raw))
                 shares = settled(replace(made, points=where), line)
-                if self.raw.smoothing == "monotone" or self._peaks is not None:
+                if (
+                    self.raw.smoothing == "monotone"
+                    or self._peaks is not None
+                    or not is_narrow(self.raw)
+                ):
                     return shares
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower, upper = np.maximum(line - width, 0.0), line + width

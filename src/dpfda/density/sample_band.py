@@ -29,6 +29,8 @@ from dpfda.releases.bands import Asked, Band, band_from_errors
 # cells the prior lays to the density, not to chance and noise, where counts are rough. There it may also
 # differ by so many times itself, times a power of the share that lies in two neighbouring cells.
 GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.2, 0.5, 6.0, 4, 0.7
+# With more than this share in two neighbours a density may be rough for that, and smooth within cells.
+FEW = 0.3
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
 CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
@@ -146,6 +148,11 @@ def roughness(raw: ReleasedHistogram) -> float:
 def is_rough(raw: ReleasedHistogram) -> bool:
     """Whether counts differ from cell to cell so that no smooth density is in them."""
     return roughness(raw) > ROUGH
+
+
+def is_narrow(raw: ReleasedHistogram) -> bool:
+    """Whether two neighbouring cells hold so much that a smooth density would be rough, too."""
+    return bool(np.max(_pairs(raw), initial=0.0) > FEW)
 
 
 def _pairs(raw: ReleasedHistogram) -> Floats:
