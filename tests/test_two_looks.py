@@ -519,6 +519,24 @@ def test_a_record_may_move_what_is_cut_off_by_its_whole_width():
     assert sums[0].width == 2**19 + 8
 
 
+@pytest.mark.parametrize("narrow", [1e-3, 1e-4, 1e-7])
+@pytest.mark.parametrize("relation", [{}, {"neighbours": "add-remove", "public_size": 9000}])
+def test_bounds_that_are_far_nearer_at_some_points_have_a_try(narrow, relation):
+    # There integers are so few that rounding alone moves shares of the bounds' distance.
+    upper = np.geomspace(narrow, 1.0, 12)
+    estimator = mean(epsilon=5.0, bounds=ValueBounds(0 * upper, upper), **relation)
+    plan = estimator.plan(9000)
+    plan.check()
+    for line in (0.5 * upper, upper, 0.1 * upper):
+        tried = plan.tries(line, 0.03)
+        assert tried.moved <= tried._width
+        ends = [
+            shifted(plan, prepared_looks(estimator, np.array(rows) * upper).total, line, 0.03).noisy
+            for rows in ([[0.0], [0.0], [0.0]], [[1.0], [0.0], [0.0]])
+        ]
+        assert 0.99 * tried._width <= abs(ends[0] - ends[1]) <= tried._width
+
+
 def test_far_records_that_the_histogram_overlooks_are_not_cut_off():
     near = curves_of(size=4000)
     far = np.where(np.arange(4000)[:, None] < 40, 5.0, near)
