@@ -439,7 +439,13 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
     short = {**written, "selection": {**written["selection"], "radii": radii}}
     short["mechanism"] = {**written["mechanism"], "radius": release.mechanism["radius"] / 2**0.5}
     short["excess"] = {**written["excess"], "radius": release.excess.radius / 2**0.5}
-    for entries in (wider, other, loose, much, bare, near, tight, short):
+    # As if a stage gave less than its noise does.
+    less = {"kind": "pure", "epsilon": 0.001, "exact": {"epsilon": "1/1000"}}
+    told = [
+        {**written, stage: {**written[stage], "guarantee_recomputed": less}}
+        for stage in ("selection", "excess")
+    ]
+    for entries in (wider, other, loose, much, bare, near, tight, short, *told):
         path.write_text(json.dumps(entries))
         with pytest.raises(StorageError):
             load(path)
