@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, ValueBounds
-from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.mean import two_looks
 from dpfda.mean.radius import distances
@@ -37,6 +37,7 @@ from dpfda.mechanisms.design.radii import (
 )
 from dpfda.noise import BoxNoise
 from dpfda.numerics import compiled
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, publish_curve
@@ -541,6 +542,17 @@ def test_bounds_that_are_far_nearer_at_some_points_have_a_try(narrow, relation):
             for rows in ([[0.0], [0.0], [0.0]], [[1.0], [0.0], [0.0]])
         ]
         assert 0.99 * tried._width <= abs(ends[0] - ends[1]) <= tried._width
+
+
+def test_sums_of_masked_parts_have_no_try():
+    # A total that wraps would turn one sum round and not the other: their difference moves by both.
+    prepared = prepared_looks(mean(epsilon=2000.0), np.zeros((3, 12)))
+    whole = prepared.total.on_grid(prepared.plan.whole)
+    masked = IntegerSum.modulo(exact_totals(whole), 3, 2**200)
+    tried = prepared.plan.tries(np.zeros(12), 0.25)
+    for sums in ((masked, whole), (whole, masked)):
+        with pytest.raises(DpfdaError, match="masked parts cannot be compared"):
+            tried.released(*sums)
 
 
 def test_far_records_that_the_histogram_overlooks_are_not_cut_off():

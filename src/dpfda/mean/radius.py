@@ -101,7 +101,8 @@ class RadiusTry:
         parts = [int(part) for part in self._parts]
         public = [self.size * round(each) for each in apart.tolist()], parts
         largest = partial(largest_shift, units=units, public=public)
-        (noisy,) = IntegerSum.one_number([wide, close], largest).with_noise(draw(self.noise))
+        number = IntegerSum.one_number([wide, close], largest, apart=False)
+        (noisy,) = number.with_noise(draw(self.noise))
         achieved = recomputed(self.noise, "l1", self._width, self.part)
         return Excess(self.radius, self.reach, noisy, self.noise, achieved, TOLERATED)
 
