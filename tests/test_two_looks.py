@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, ValueBounds
-from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.mean import two_looks
 from dpfda.mean.radius import distances
@@ -37,6 +37,7 @@ from dpfda.mechanisms.design.radii import (
 )
 from dpfda.noise import BoxNoise
 from dpfda.numerics import compiled
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, publish_curve
@@ -439,7 +440,13 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
     short = {**written, "selection": {**written["selection"], "radii": radii}}
     short["mechanism"] = {**written["mechanism"], "radius": release.mechanism["radius"] / 2**0.5}
     short["excess"] = {**written["excess"], "radius": release.excess.radius / 2**0.5}
-    for entries in (wider, other, loose, much, bare, near, tight, short):
+    # As if a stage gave less than its noise does.
+    less = {"kind": "pure", "epsilon": 0.001, "exact": {"epsilon": "1/1000"}}
+    told = [
+        {**written, stage: {**written[stage], "guarantee_recomputed": less}}
+        for stage in ("selection", "excess")
+    ]
+    for entries in (wider, other, loose, much, bare, near, tight, short, *told):
         path.write_text(json.dumps(entries))
         with pytest.raises(StorageError):
             load(path)
@@ -517,6 +524,35 @@ def test_a_record_may_move_what_is_cut_off_by_its_whole_width():
     assert [each.noisy for each in sums] == pytest.approx([0, 2**19], abs=2)
     # Beside which noise allows for rounding.
     assert sums[0].width == 2**19 + 8
+
+
+@pytest.mark.parametrize("narrow", [1e-3, 1e-4, 1e-7])
+@pytest.mark.parametrize("relation", [{}, {"neighbours": "add-remove", "public_size": 9000}])
+def test_bounds_that_are_far_nearer_at_some_points_have_a_try(narrow, relation):
+    # There integers are so few that rounding alone moves shares of the bounds' distance.
+    upper = np.geomspace(narrow, 1.0, 12)
+    estimator = mean(epsilon=5.0, bounds=ValueBounds(0 * upper, upper), **relation)
+    plan = estimator.plan(9000)
+    plan.check()
+    for line in (0.5 * upper, upper, 0.1 * upper):
+        tried = plan.tries(line, 0.03)
+        assert tried.moved <= tried._width
+        ends = [
+            shifted(plan, prepared_looks(estimator, np.array(rows) * upper).total, line, 0.03).noisy
+            for rows in ([[0.0], [0.0], [0.0]], [[1.0], [0.0], [0.0]])
+        ]
+        assert 0.99 * tried._width <= abs(ends[0] - ends[1]) <= tried._width
+
+
+def test_sums_of_masked_parts_have_no_try():
+    # A total that wraps would turn one sum round and not the other: their difference moves by both.
+    prepared = prepared_looks(mean(epsilon=2000.0), np.zeros((3, 12)))
+    whole = prepared.total.on_grid(prepared.plan.whole)
+    masked = IntegerSum.modulo(exact_totals(whole), 3, 2**200)
+    tried = prepared.plan.tries(np.zeros(12), 0.25)
+    for sums in ((masked, whole), (whole, masked)):
+        with pytest.raises(DpfdaError, match="masked parts cannot be compared"):
+            tried.released(*sums)
 
 
 def test_far_records_that_the_histogram_overlooks_are_not_cut_off():

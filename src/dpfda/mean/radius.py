@@ -20,6 +20,9 @@ from dpfda.publication import EXACT, Draw, MeanPlan, recomputed
 from dpfda.publication.moments import part_noise
 from dpfda.spine.sums import Readable
 
+# Half distances of bounds below so many units are rounded too roughly for shares of 2^-20.
+COARSE = 2**21
+
 
 @dataclass(frozen=True, eq=False)
 class RadiusTry:
@@ -64,12 +67,26 @@ class RadiusTry:
     @property
     def moved(self) -> int:
         """By how much one unit moves the number at most."""
+        return int(np.ceil(np.max(self._limits / self._parts) * UNIT)) + 1
+
+    @property
+    def _limits(self) -> Floats:
+        """By how many of the finest units one unit moves the difference of the sums (m,) at most."""
         (wide, close), halves = self._units, self.wide.half_widths
         apart = np.abs(self.close.center - self.wide.center) * close * self.close.scale
         beyond = np.maximum(apart + close * self.close.half_widths - wide * halves, 0.0)
         limits = wide * halves - close * self.close.half_widths + 2 * beyond + wide + close + 1
-        shares = self.neighbours.differences(1) * limits / (2 * wide * np.maximum(halves, 1.0))
-        return int(np.ceil(np.max(shares) * UNIT)) + 1
+        return np.asarray(self.neighbours.differences(1) * limits)
+
+    @property
+    def _parts(self) -> Floats:
+        """Of how many finest units the difference is told in shares (m,): the bounds' distance.
+
+        Or more, where that is far less than elsewhere, so that rounding alone would move it further.
+        """
+        whole = 2 * self._units[0] * self.wide.half_widths
+        least = np.ceil(self._limits * (UNIT / (self._width - 2)))
+        return np.where(self.wide.half_widths < COARSE, np.maximum(whole, least), whole)
 
     @property
     def _units(self) -> tuple[int, int]:
@@ -79,11 +96,13 @@ class RadiusTry:
 
     def released(self, wide: IntegerSum, close: IntegerSum, draw: Draw = EXACT) -> Excess:
         """The noisy number, from private sums at all points. The ledger has been charged."""
-        units, halves = self._units, self.wide.half_widths
+        units = self._units
         apart = (self.close.center - self.wide.center) * units[1] * self.close.scale
-        public = ([self.size * round(each) for each in apart.tolist()], [int(half) for half in halves])
+        parts = [int(part) for part in self._parts]
+        public = [self.size * round(each) for each in apart.tolist()], parts
         largest = partial(largest_shift, units=units, public=public)
-        (noisy,) = IntegerSum.one_number([wide, close], largest).with_noise(draw(self.noise))
+        number = IntegerSum.one_number([wide, close], largest, apart=False)
+        (noisy,) = number.with_noise(draw(self.noise))
         achieved = recomputed(self.noise, "l1", self._width, self.part)
         return Excess(self.radius, self.reach, noisy, self.noise, achieved, TOLERATED)
 
@@ -94,17 +113,10 @@ def largest_shift(
     """Of two sums (m,) less a public one, in parts of the bounds' distance, the largest size. Private.
 
     units: By which the sums are multiplied.
-    public: What is taken off (m,), and half distances of the bounds (m,), of the first sum.
+    public: What is taken off (m,), and of how many units shares are told (m,).
     """
     (one, other), places = units, zip(*totals, *public, strict=True)
-    return max(
-        (
-            abs(a * one - b * other - off) * UNIT // (2 * one * half)
-            for a, b, off, half in places
-            if half
-        ),
-        default=0,
-    )
+    return int(max(abs(a * one - b * other - off) * UNIT // part for a, b, off, part in places))
 
 
 def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:

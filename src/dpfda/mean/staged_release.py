@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,12 +17,12 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, real
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, same
 from dpfda.releases.staged import GUARANTEE, Selection
 
 # Stages that are paid for.
@@ -274,6 +275,10 @@ class CloserMean(HeldCloser):
             raise ValueError("the looks differ in their bound, or the radius is no candidate")
         if tried is not None and self._radius != (tried.radius if tried.small(self.count) else most):
             raise ValueError("the radius is not the one that its excess allows")
+        said = [(self.selection.achieved, self.selection.added(self.neighbours))]
+        said += [] if tried is None else [(tried.achieved, tried.added())]
+        if not all(same(noise.achieved(PureDP(Fraction(1))), one) for one, noise in said):
+            raise ValueError("the noise of a stage gives something else")
         self._check_reach()
 
     def _check_reach(self) -> None:

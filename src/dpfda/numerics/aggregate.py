@@ -98,13 +98,20 @@ class IntegerSum:
 
     @classmethod
     def one_number(
-        cls, sums: Sequence[IntegerSum], function: Callable[[list[list[int]]], int]
+        cls,
+        sums: Sequence[IntegerSum],
+        function: Callable[[list[list[int]]], int],
+        apart: bool = True,
     ) -> IntegerSum:
         """One integer, a function of the exact totals of several sums: a new sum.
 
         The caller has proved by how much a record moves it, for totals of any size. Totals of masked
         parts are folded first (`_folded`), so that a record moves none of them by more than it does.
+        apart: Whether the proof has a bound on how far each sum moves alone. One on how far they move
+            together does not hold of folded totals, which may turn one of them round: refused.
         """
+        if not apart and any(each._modulus for each in sums):
+            raise DpfdaError("Totals of masked parts cannot be compared.")
         return cls.of([function([[each._folded(total) for total in each._total] for each in sums])])
 
     def merge(self, other: IntegerSum) -> IntegerSum:
