@@ -312,7 +312,7 @@ def unstated(release: Published, of: str) -> str:
     """Why a release states no such band."""
     if of == "population":
         return "What other units would add is not known for it."
-    noise = any(claim.of == "noise" for claim in release._claims())
+    noise = release._claims()[0].of == "noise"
     about = f"Its band is about {'the privacy noise' if noise else 'noise and sampling together'}."
     return about if of == "noise" else f"{release._unseen} {about}"
 
