@@ -45,6 +45,7 @@ OTHERWISE = {
     None: ("be a new file", "that {} exists", "Choose another path, or pass overwrite=True."),
     "table": ("end in .json", "{}", "For a table of its values: release.to_frame().to_csv(path)."),
     "picture": ("end in .json", "{}", "For a picture: release.plot().figure.savefig(path)."),
+    "page": ("end in .json", "{}", "For a page: Path(path).write_text(release.report())."),
 }
 
 
@@ -88,8 +89,8 @@ class Release(Published):
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
 
         Raises StorageError if there is such a file, unless told to overwrite it, or if its name is that
-        of a table or a picture. The release is written beside it then: one that is lost, as a script
-        ends here, cannot be made again for free.
+        of a table, a picture or a page. The release is written beside it then: one that is lost, as a
+        script ends here, cannot be made again for free.
         """
         written, other = self.to_json() | plain(self, LEVEL), other_kind(path)
         target = parameters.path(path).with_suffix(".json") if other else parameters.path(path)
