@@ -99,7 +99,10 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path], overwrite: bool
+    outputs: Mapping[str, Path | None],
+    inputs: Mapping[str, Path],
+    overwrite: bool,
+    page: bool = False,
 ) -> None:
     """Make sure that all output files can be written and that none replaces something.
 
@@ -111,6 +114,8 @@ def check_outputs(
         Names and paths of files that are read.
     overwrite : bool
         Whether existing output files may be replaced; input files never may.
+    page : bool
+        Whether a page is what is written, and no release.
 
     Raises
     ------
@@ -136,7 +141,7 @@ def check_outputs(
             )
         if name.endswith("plot"):
             _check_picture(name, path)
-        elif name == "--out" and (other := other_kind(path)):
+        elif name == "--out" and not page and (other := other_kind(path)):
             raise ParameterError(name, "end in .json", repr(str(path)), _elsewhere(other, path, outputs))
         elif name == "--csv" and (other_kind(path) in ("picture", "page") or _ends(path) in NO_CSV):
             raise ParameterError(name, "end in .csv", repr(str(path)), "Its table is text.")
