@@ -590,8 +590,16 @@ BAD = [
     (("--out", "days.csv", "--overwrite"), "--out must be another file than FILE; found 'days.csv'"),
     (("--csv", "out.json"), "--csv must be another file than --out; found 'out.json'"),
     (("--plot", "./out.png", "--csv", "out.png"), "--csv must be another file than --plot"),
-    (("--out", "out.csv"), "--out must end in .json; found 'out.csv'. For a table write --csv"),
-    (("--out", "out.png"), "--out must end in .json; found 'out.png'. For a picture write --plot"),
+    (("--out", "out.csv"), "--out must end in .json; found 'out.csv'. For a table write --csv out.csv"),
+    (("--out", "out.pq"), "--out must end in .json; found 'out.pq'. For a table write --csv out.csv"),
+    (("--out", "o.png"), "--out must end in .json; found 'o.png'. For a picture write --plot o.png"),
+    (("--out", "o.jpg"), "--out must end in .json; found 'o.jpg'. For a picture write --plot o.png"),
+    (
+        ("--out", "o.html"),
+        "--out must end in .json; found 'o.html'. For a page of a release: dpfda report",
+    ),
+    (("--csv", "out.parquet"), "--csv must end in .csv; found 'out.parquet'. Its table is text."),
+    (("--csv", "out.svg"), "--csv must end in .csv; found 'out.svg'. Its table is text."),
     (("--plot", "out.doc"), "--plot must end in one of .png, .pdf, .svg; found 'out.doc'"),
 ]
 

@@ -240,4 +240,8 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     assert load(out).effects == ("age", "arm=b")
     evaluated = CliRunner().invoke(app, ["eval", str(out), "--at", "5"])
     assert "values at age 65, arm a\n" in evaluated.output
+    # What comes first is the band of the population.
+    assert "privacy noise" not in evaluated.output
+    refused = CliRunner().invoke(app, ["eval", str(out), "--at", "5", "--of", "sample"])
+    assert "Its band is about noise and sampling together." in " ".join(refused.output.split())
     assert load(out).at(arm="b").table([5.0]).meanings["value"].endswith(", at age 65, arm b")

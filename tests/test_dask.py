@@ -666,11 +666,17 @@ def test_machines_that_are_sums_are_those_of_one_fit(kind, groups):
 
 
 @pytest.mark.parametrize(
-    ("given", "word"),
-    [({"delta": 1e-6}, "solver"), ({"classes": "from-y"}, "classes"), ({"loss": "hinge"}, "solver")],
+    ("given", "word", "remedy"),
+    [
+        ({"delta": 1e-6}, "solver", "Use solver='sums'"),
+        ({"classes": "from-y"}, "classes", "Pass classes="),
+        ({"loss": "hinge"}, "solver", "Use solver='sums'"),
+        ({"loss": "squared", "power": "search"}, "power", "State it"),
+    ],
 )
-def test_machines_that_are_no_sums_are_refused_with_a_remedy(given, word):
+def test_machines_that_are_no_sums_are_refused_with_a_remedy(given, word, remedy):
     machine = PrivateKernelClassifier(1, bounds=(-2, 2), **({"classes": (0, 1)} | given))
     with pytest.raises(ParameterError, match="where the records lie in several places") as told:
         machine.fit(da.from_array(RECORDS, chunks=13), da.from_array(PERSON % 2, chunks=13))
     assert told.value.parameter == word
+    assert remedy in str(told.value)

@@ -32,7 +32,7 @@ from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.privacy.words import number
 from dpfda.publication import Prepared
-from dpfda.publication.needed import least
+from dpfda.publication.needed import least, ordered
 from dpfda.records.long import LongCurves
 from dpfda.testing import prepared_looks
 
@@ -142,6 +142,22 @@ def test_the_table_between_has_least_numbers_for_budgets_around(name):
         assert enough.error_for_most <= 1.03 * wanted
         assert fewer.error_for_most > wanted
     assert rows[2]["least_n"] == pytest.approx(plan.least_n(error=wanted), rel=0.02)
+
+
+def test_no_larger_budget_needs_more_units():
+    found = [263, 473, 233, 317, None]
+    rows = [{"epsilon": 2.0**k, "least_n": many} for k, many in enumerate(found)]
+    assert [row["least_n"] for row in ordered(rows)] == [473, 473, 233, 233, 233]
+    rows[1]["least_n"] = None
+    assert [row["least_n"] for row in ordered(rows)] == [None, None, 233, 233, 233]
+
+
+def test_that_more_units_may_do_is_said_where_an_epsilon_is_looked_for(few_trials):
+    plan = PLANNED["covariance"]
+    with pytest.raises(ParameterError, match="where it is counted: more units may do"):
+        plan.least_epsilon(error=plan.error / 200)
+    with pytest.raises(ParameterError, match=r"whatever the budget and the number\.$"):
+        plan.least_n(error=plan.error / 200)
 
 
 def test_budgets_too_small_to_publish_anything_are_not_enough(few_trials):

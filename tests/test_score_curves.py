@@ -717,4 +717,8 @@ def test_a_picture_has_three_panels_and_words_say_the_area(release) -> None:
     assert f"area under the ROC curve. It is {release.auc_interval()}" in said
     assert f"has the higher score about {100 * release.auc:.0f} times in 100" in said
     assert "must not have been fitted to these patients" in said
+    looked = "these cells lie follows from a first, noisy look at scores of those without the outcome"
+    assert (looked in said) == (release.look is not None)
+    assert ("where edges of its cells can be" in said) == (release.look is not None)
+    assert ("and the edges of its cells;" in said) == (release.look is None)
     check_release(release)

@@ -18,6 +18,7 @@ from dpfda import (
     PrivateDensity,
     PrivateFPCA,
     PrivateFunctionalRegression,
+    PrivateKernelRegressor,
     PrivateMean,
     PrivateQuantileCurves,
     PrivateQuantiles,
@@ -150,6 +151,10 @@ MORE = {
     "quantile curves": (
         PrivateQuantileCurves(1.0, bounds=(-1, 1), unit="person", grid_points=range(POINTS)),
         COLUMNS, None, (RECORDS,),
+    ),
+    "predictor": (
+        PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(20, 80), unit="person"),
+        COLUMNS[:1], "age", (RECORDS[:, :1], AGE),
     ),
 }  # fmt: skip
 

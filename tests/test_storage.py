@@ -285,7 +285,10 @@ class TestWriting:
         assert release.save(target, overwrite=True) == target
         assert_same(load(target), release)
 
-    @pytest.mark.parametrize(("name", "remedy"), [("a.csv", "to_csv"), ("a.PNG", "savefig")])
+    @pytest.mark.parametrize(
+        ("name", "remedy"),
+        [("a.csv", "to_csv"), ("a.feather", "to_csv"), ("a.PNG", "savefig"), ("a.html", "report")],
+    )
     def test_a_name_of_a_table_or_a_picture_is_no_release(
         self, tmp_path: Path, name: str, remedy: str
     ) -> None:

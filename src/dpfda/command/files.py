@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, MissingExtraError, ParameterError, StorageError
 from dpfda.numerics.parameters import plain_words
-from dpfda.releases.files import PICTURES, check_writable, other_kind, write_bytes
+from dpfda.releases.files import BINARY, PICTURES, check_writable, other_kind, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpfda.releases.base import Release
 
+# Ends of names that promise something else than a table of text.
+NO_CSV = (".json", *BINARY)
 # Stands for standard input.
 PIPED = "-"
 
@@ -97,7 +99,10 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path], overwrite: bool
+    outputs: Mapping[str, Path | None],
+    inputs: Mapping[str, Path],
+    overwrite: bool,
+    page: bool = False,
 ) -> None:
     """Make sure that all output files can be written and that none replaces something.
 
@@ -109,6 +114,8 @@ def check_outputs(
         Names and paths of files that are read.
     overwrite : bool
         Whether existing output files may be replaced; input files never may.
+    page : bool
+        Whether a page is what is written, and no release.
 
     Raises
     ------
@@ -134,18 +141,31 @@ def check_outputs(
             )
         if name.endswith("plot"):
             _check_picture(name, path)
-        elif name == "--out" and (other := other_kind(path)):
-            flag = {"table": "--csv", "picture": "--plot"}[other]
-            raise ParameterError(
-                name,
-                "end in .json",
-                repr(str(path)),
-                f"For a {other} write {flag} {path} beside it, where there is that option.",
-            )
+        elif name == "--out" and not page and (other := other_kind(path)):
+            raise ParameterError(name, "end in .json", repr(str(path)), _elsewhere(other, path, outputs))
+        elif name == "--csv" and (other_kind(path) in ("picture", "page") or _ends(path) in NO_CSV):
+            raise ParameterError(name, "end in .csv", repr(str(path)), "Its table is text.")
+
+
+def _ends(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def _elsewhere(other: str, path: Path, outputs: Mapping[str, Path | None]) -> str:
+    """How what a name promises is written: by another option of the verb, or by another verb."""
+    flag, verb, known = {
+        "table": ("--csv", "eval F.json --csv", (".csv",)),
+        "picture": ("--plot", "plot F.json --plot", PICTURES),
+        "page": ("", "report F.json --out", (".html", ".htm")),
+    }[other]
+    named = path if _ends(path) in known else path.with_suffix(known[0])
+    if flag in outputs:
+        return f"For a {other} write {flag} {named} beside it."
+    return f"For a {other} of a release: dpfda {verb} {named}."
 
 
 def _check_picture(name: str, path: Path) -> None:
-    if path.suffix.lower() not in PICTURES:
+    if _ends(path) not in PICTURES:
         raise ParameterError(name, f"end in one of {', '.join(PICTURES)}", repr(str(path)))
     if find_spec("matplotlib") is None:
         raise MissingExtraError("matplotlib", "plot", name)

@@ -157,7 +157,11 @@ def needed(given: Given, made: Plan, wanted: Json) -> Json:
     middle = made.at(found.get("least_n"))
     if "least_epsilon" in found:
         middle = made.at(epsilon=found["least_epsilon"])
-    return {**found, "between": middle.between(**wanted)}
+    rows = middle.between(**wanted)
+    if "least_epsilon" not in found:
+        # The table starts where this was found, and may have found less.
+        found["least_n"] = rows[len(rows) // 2]["least_n"]
+    return {**found, "between": rows}
 
 
 def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:

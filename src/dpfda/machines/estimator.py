@@ -149,7 +149,7 @@ class KernelMachine(Estimator):
         classes: object = getattr(self, "classes", None)
         if isinstance(classes, str):
             words = "be stated where the records lie in several places"
-            raise ParameterError("classes", words, repr(classes))
+            raise ParameterError("classes", words, repr(classes), "Pass classes=[...], never from data.")
         inputs = InputBox.of(self.bounds, _shape(X)[1])
         # Public, so that no target is read for them.
         stated = self._targets([], 0)[1]

@@ -41,14 +41,21 @@ class PooledMachine(PooledSum):
         plan = self.plan
         if isinstance(plan, PredictorPlan):
             return
-        if plan.choice is not None or not isinstance(plan.solver, SummingSolver):
-            word = "power" if plan.choice is not None else "solver"
+        near = "bring records into memory, as in fit(X.compute(), y.compute())."
+        if plan.choice is not None:
             raise ParameterError(
-                word,
+                "power",
+                "be a public number where the records lie in several places",
+                repr("search"),
+                f"State it; or {near}",
+            )
+        if not isinstance(plan.solver, SummingSolver):
+            raise ParameterError(
+                "solver",
                 "make one sum where the records lie in several places",
-                repr("search" if plan.choice is not None else plan.solver.name),
+                repr(plan.solver.name),
                 "Use solver='sums' (with loss='squared'), solver='means' for classes, or one or two "
-                "inputs; or bring records into memory, as in fit(X.compute(), y.compute()).",
+                f"inputs; or {near}",
             )
 
     @property

@@ -128,7 +128,22 @@ def table(plan: Foretelling, ratio: Ratio) -> list[dict[str, float | None]] | No
         many = None if found is None else math.ceil(rounded_up(found))
         row: dict[str, float | None] = {term: float(getattr(other, term)), "least_n": many}
         rows.append(row)
-    return rows
+    return ordered(rows)
+
+
+def ordered(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
+    """Rows of growing budgets, of which none needs more units than a smaller one.
+
+    Where ratios are nearly flat, trials make them rise and fall. What is enough in the middle is so with
+    a larger budget, and no less is with a smaller one.
+    """
+    middle, known = len(rows) // 2, [row["least_n"] or math.inf for row in rows]
+    for k in range(middle - 1, -1, -1):
+        known[k] = max(known[k], known[k + 1])
+    for k in range(middle + 1, len(rows)):
+        known[k] = min(known[k], known[k - 1])
+    found = [None if math.isinf(many) else many for many in known]
+    return [row | {"least_n": many} for row, many in zip(rows, found, strict=True)]
 
 
 def with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
@@ -152,10 +167,13 @@ def factors(steps: int) -> list[Fraction]:
     return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
 
 
-def beyond(error: float | None, band: float | None, reach: str) -> ParameterError:
-    """Nothing within reach is enough."""
+def beyond(error: float | None, band: float | None, of_units: bool) -> ParameterError:
+    """No number of units within reach is enough, or no epsilon."""
     name, wanted = ("error", error) if band is None else ("band", band)
-    remedy = "What bounds, smoothing and the grid leave out stays, whatever the budget and the number."
+    reach = f"{SIZES[1]:g} units" if of_units else f"an epsilon up to {EPSILONS[1]:g}"
+    remedy = "What bounds, smoothing and the grid leave out stays, whatever the budget" + (
+        " and the number." if of_units else ". So does sampling, where it is counted: more units may do."
+    )
     return ParameterError(name, f"be within reach of {reach}", f"{wanted:g}", remedy)
 
 

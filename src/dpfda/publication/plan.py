@@ -23,7 +23,6 @@ from dpfda.publication.needed import (
     EPSILONS,
     LEVEL,
     ROWS,
-    SIZES,
     beyond,
     factors,
     least,
@@ -258,7 +257,7 @@ class Plan(ABC):
 
         found = least(at, float(self.guarantee.epsilon), EPSILONS, self.close)
         if found is None:
-            raise beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
+            raise beyond(error, band, False)
         if found[0] <= EPSILONS[0]:
             name, wanted = ("error", error) if band is None else ("band", band)
             words = "be smaller: a release that says nothing is expected to be as exact"
@@ -274,7 +273,7 @@ class Plan(ABC):
         """
         found = least_units(self, ratio_of(self, error, band, level))
         if found is None:
-            raise beyond(error, band, f"{SIZES[1]:g} units")
+            raise beyond(error, band, True)
         return found[0]
 
     def between(
@@ -298,7 +297,7 @@ class Plan(ABC):
         """
         rows = table(self, ratio_of(self, error, band, level))
         if rows is None:
-            raise beyond(error, band, f"{SIZES[1]:g} units")
+            raise beyond(error, band, True)
         return rows
 
     @property

@@ -45,6 +45,7 @@ OTHERWISE = {
     None: ("be a new file", "that {} exists", "Choose another path, or pass overwrite=True."),
     "table": ("end in .json", "{}", "For a table of its values: release.to_frame().to_csv(path)."),
     "picture": ("end in .json", "{}", "For a picture: release.plot().figure.savefig(path)."),
+    "page": ("end in .json", "{}", "For a page: Path(path).write_text(release.report())."),
 }
 
 
@@ -88,8 +89,8 @@ class Release(Published):
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
 
         Raises StorageError if there is such a file, unless told to overwrite it, or if its name is that
-        of a table or a picture. The release is written beside it then: one that is lost, as a script
-        ends here, cannot be made again for free.
+        of a table, a picture or a page. The release is written beside it then: one that is lost, as a
+        script ends here, cannot be made again for free.
         """
         written, other = self.to_json() | plain(self, LEVEL), other_kind(path)
         target = parameters.path(path).with_suffix(".json") if other else parameters.path(path)
@@ -312,7 +313,7 @@ def unstated(release: Published, of: str) -> str:
     """Why a release states no such band."""
     if of == "population":
         return "What other units would add is not known for it."
-    noise = any(claim.of == "noise" for claim in release._claims())
+    noise = release._claims()[0].of == "noise"
     about = f"Its band is about {'the privacy noise' if noise else 'noise and sampling together'}."
     return about if of == "noise" else f"{release._unseen} {about}"
 

@@ -26,7 +26,12 @@ LARGEST_FILE = 2**29
 LARGEST_COUNT = 2**23
 # Ends of names that promise something else than a release, which is JSON.
 PICTURES = (".png", ".pdf", ".svg")
-OTHERS = {"table": (".csv", ".tsv", ".xlsx", ".parquet"), "picture": PICTURES}
+BINARY = (".xls", ".xlsx", ".parquet", ".pq", ".feather")
+OTHERS = {
+    "table": (".csv", ".tsv", *BINARY),
+    "picture": (*PICTURES, ".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".eps"),
+    "page": (".html", ".htm"),
+}
 
 
 def check_writable(path: str | Path) -> Path:
@@ -53,7 +58,7 @@ def check_writable(path: str | Path) -> Path:
 
 
 def other_kind(path: str | Path) -> str | None:
-    """What the name of a release's file says that it is, where that is not JSON: a table, a picture."""
+    """What the name of a release's file says that it is, where that is not JSON: a table, say."""
     ends = parameters.path(path).suffix.lower()
     return next((kind for kind, known in OTHERS.items() if ends in known), None)
 

@@ -26,6 +26,11 @@ from dpfda.views import Curve, Line
 
 POINTS = 201
 STATED: tuple[Of, ...] = ("sample", "population")
+# What is said of cells, without a first look and with one.
+EDGES = "the edges of its cells", "where edges of its cells can be"
+LOOKED = (
+    " Where these cells lie follows from a first, noisy look at scores of those without the outcome."
+)
 # Thresholds of net benefit end here: it divides by what is left up to one.
 HIGHEST = 0.99
 # By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
@@ -287,8 +292,8 @@ class ReleasedScoreCurves(CountedScores):
         return Stated(
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
-            f"{self._cells} cells of scores.",
-            public=["the score itself, and where edges of its cells can be"],
+            f"{self._cells} cells of scores.{LOOKED if self.look else ''}",
+            public=["the score itself, and " + EDGES[self.look is not None]],
             noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],

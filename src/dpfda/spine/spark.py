@@ -64,7 +64,8 @@ def fit_on_spark(
     """Release a summary that is one exact sum of the rows of a Spark data frame.
 
     estimator: Of a mean, or of a comparison (its levels given), a density (its cells), a covariance (its
-        center public), a regression of curves, follow-ups, or quantile curves.
+        center public), a regression of curves, follow-ups, quantile curves, or a predictor by a table,
+        sums or means.
     frame: One record a row. Private.
     columns: Columns of numbers, in order; numbers as names are the grid. By default all but the next
         three.

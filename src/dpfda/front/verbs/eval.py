@@ -125,12 +125,12 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
     from dpfda.releases.bands import OFS
     from dpfda.releases.base import unstated
 
-    stated = {claim.of for claim in release._claims()}
+    stated = [claim.of for claim in release._claims()]
     if release._bandless or not stated:
         if of is not None:
             release.band(of=of)
         return
-    if of is None and "sample" not in stated and "noise" in stated:
+    if of is None and stated[0] == "noise":
         say(f"band: of the privacy noise alone. {release._unseen}", err=True)
     if of is not None and choice(of, "--of", OFS) not in stated:
         words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release._CALLED}"

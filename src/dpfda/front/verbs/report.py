@@ -63,7 +63,7 @@ def report(
         plain_words(title, "--title")
     if out.suffix.lower() not in (".html", ".htm"):
         raise ParameterError("--out", "end in .html", repr(str(out)), "A browser prints it as PDF.")
-    check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
+    check_outputs({"--out": out, "--registry": registry}, inputs, overwrite, page=True)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
     releases = {name: relabelled(each, x_label, y_label) for name, (each, _) in read.items()}
     hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
