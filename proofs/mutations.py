@@ -489,8 +489,8 @@ MUTATIONS = [
     (
         "averages of the program, rounded up",
         "src/dpfda/machines/solvers/solver.py",
-        "return totals // np.bincount(places)[:, None]",
-        "return -(-totals // np.bincount(places)[:, None])",
+        "return totals // np.diff(begins)[:, None]",
+        "return -(-totals // np.diff(begins)[:, None])",
         TIE,
     ),
     (
@@ -510,15 +510,15 @@ MUTATIONS = [
     (
         "levels of descent in the program without the number of a unit's rows",
         "src/dpfda/machines/solvers/gradient.py",
-        "levels = 2**SLOPE_BITS // np.bincount(data.codes)[data.codes]",
-        "levels = 2**SLOPE_BITS // np.ones_like(data.codes)",
+        "levels = 2**SLOPE_BITS // np.bincount(data.codes)",
+        "levels = 2**SLOPE_BITS // np.ones(data.units, dtype=np.int64)",
         TIE,
     ),
     (
         "rounds of calibration that do not count",
         "src/dpfda/machines/solvers/gradient.py",
-        "return repeated_width(self.step_width, self.rounds)",
-        "return repeated_width(self.step_width, self.steps)",
+        "return -(-self.rounds // self.batches)",
+        "return -(-self.steps // self.batches)",
         TIE,
     ),
     (

@@ -462,9 +462,8 @@ def machine(X: Any) -> Outcome:
         reading=Reading(invalid="repair"),
     )
     data = estimator.prepare(X, [0.5] * RECORDS).total
-    rows = [
-        row.tobytes() + target.tobytes() for row, target in zip(data.rows, data.targets, strict=True)
-    ]
+    made = data.rows[: len(data.targets)]
+    rows = [row.tobytes() + target.tobytes() for row, target in zip(made, data.targets, strict=True)]
     return Outcome(data.units, rows)
 
 

@@ -536,12 +536,12 @@ def test_bounds_that_are_far_nearer_at_some_points_have_a_try(narrow, relation):
     plan.check()
     for line in (0.5 * upper, upper, 0.1 * upper):
         tried = plan.tries(line, 0.03)
-        assert tried.moved <= tried._width
+        assert tried.moved <= tried.width
         ends = [
             shifted(plan, prepared_looks(estimator, np.array(rows) * upper).total, line, 0.03).noisy
             for rows in ([[0.0], [0.0], [0.0]], [[1.0], [0.0], [0.0]])
         ]
-        assert 0.99 * tried._width <= abs(ends[0] - ends[1]) <= tried._width
+        assert 0.99 * tried.width <= abs(ends[0] - ends[1]) <= tried.width
 
 
 def test_sums_of_masked_parts_have_no_try():

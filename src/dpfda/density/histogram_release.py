@@ -35,7 +35,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import wholes
+from dpfda.numerics.parameters import probability, wholes
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
@@ -160,6 +160,7 @@ class ReleasedHistogram(Valued):
 
     def noise_reach(self, beyond: float) -> float:
         """What noise in a share of one place exceeds, up or down, with this probability."""
+        beyond = probability(beyond, "beyond")
         law, deviation = self.noise.law, math.sqrt(self.share_variance)
         if law.endswith("gaussian"):
             return float(scipy.special.ndtri(1 - beyond / 2)) * deviation

@@ -56,12 +56,12 @@ class RadiusTry:
     @cached_property
     def noise(self) -> NoiseLaw:
         """Law of the noise, checked: what a unit moves is no more than is promised."""
-        if self.moved > self._width:
+        if self.moved > self.width:
             raise DpfdaError("What is cut off beyond a radius may be more than its noise hides.")
-        return part_noise((1,), "l1", self._width, self.part)
+        return part_noise((1,), "l1", self.width, self.part)
 
     @property
-    def _width(self) -> int:
+    def width(self) -> int:
         return width_beyond(self.radius, self.reach) + ROUNDED
 
     @property
@@ -85,7 +85,7 @@ class RadiusTry:
         Or more, where that is far less than elsewhere, so that rounding alone would move it further.
         """
         whole = 2 * self._units[0] * self.wide.half_widths
-        least = np.ceil(self._limits * (UNIT / (self._width - 2)))
+        least = np.ceil(self._limits * (UNIT / (self.width - 2)))
         return np.where(self.wide.half_widths < COARSE, np.maximum(whole, least), whole)
 
     @property
@@ -103,7 +103,7 @@ class RadiusTry:
         largest = partial(largest_shift, units=units, public=public)
         number = IntegerSum.one_number([wide, close], largest, apart=False)
         (noisy,) = number.with_noise(draw(self.noise))
-        achieved = recomputed(self.noise, "l1", self._width, self.part)
+        achieved = recomputed(self.noise, "l1", self.width, self.part)
         return Excess(self.radius, self.reach, noisy, self.noise, achieved, TOLERATED)
 
 

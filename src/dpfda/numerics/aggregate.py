@@ -98,17 +98,12 @@ class IntegerSum:
 
     @classmethod
     def one_number(
-        cls,
-        sums: Sequence[IntegerSum],
-        function: Callable[[list[list[int]]], int],
-        apart: bool = True,
+        cls, sums: Sequence[IntegerSum], function: Callable[[list[list[int]]], int], apart: bool = True
     ) -> IntegerSum:
         """One integer, a function of the exact totals of several sums: a new sum.
 
         The caller has proved by how much a record moves it, for totals of any size. Totals of masked
-        parts are folded first (`_folded`), so that a record moves none of them by more than it does.
-        apart: Whether the proof has a bound on how far each sum moves alone. One on how far they move
-            together does not hold of folded totals, which may turn one of them round: refused.
+        parts are folded first, and refused unless the proof bounds how far each moves `apart`.
         """
         if not apart and any(each._modulus for each in sums):
             raise DpfdaError("Totals of masked parts cannot be compared.")
@@ -155,10 +150,8 @@ class IntegerSum:
             raise DpfdaError("Noise and thresholds must be integers.")
         if self._modulus and any(levels):
             raise DpfdaError("A total of masked parts cannot be thresholded.")
-        pairs = zip(self._total[: len(noise)], levels, noise, strict=True)
-        return tuple(
-            self._reduced(soft_threshold(total, level) + added) for total, level, added in pairs
-        )
+        rows = zip(self._total[: len(noise)], levels, noise, strict=True)
+        return tuple(self._reduced(soft_threshold(total, level) + added) for total, level, added in rows)
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
