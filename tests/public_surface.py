@@ -330,8 +330,8 @@ LEARN = {
 OTHER = PrivateMean(1.0, bounds=(-1, 1)).fit(CURVES).release_
 # Arguments that work, by name, for parameters without a default.
 GIVEN: dict[str, Any] = {
-    "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "beyond": 0.1, "index": 0, "curves": CURVES,
-    "road": "fit", "scores": np.zeros((2, 1)), "X": CURVES[:3], "start": 0.1, "end": 0.7,
+    "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,
+    "road": "fit", "beyond": 0.1, "scores": np.zeros((2, 1)), "X": CURVES[:3], "start": 0.1, "end": 0.7,
     "path": FOLDER / "written",
     "order": 1, "function": np.cos, "shape": (4, 4), "name": "a", "point": 0.3, "levels": [0.1, 0.5],
     "n": 3, "generator": np.random.default_rng(0), "draws": 4, "components": 2, "grid_points": GRID,
