@@ -87,7 +87,7 @@ class Excess(file.Written):
         return part * (max(self.average(count), 0.0) + self.scale(count))
 
     def added(self) -> AddedNoise:
-        """Its noise, which the last stage paid for. What a unit adds lies between 0 and the width."""
+        """Its noise, which the last stage paid for. A unit moves it by no more than the width."""
         return AddedNoise(self.noise, "l1", self.width)
 
 
