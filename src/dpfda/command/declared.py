@@ -243,15 +243,15 @@ class Declared(Protocol):
     def run(self, given: Given, /) -> None: ...
 
 
-def _columns(typed: Mapping[str, Any]) -> Sequence[str]:
+def _columns(typed: Mapping[str, object]) -> Sequence[str]:
     """Columns of the file."""
     from dpfda.command.files import named_columns
 
-    file, decimal = typed.get("file"), typed.get("decimal") or "."
+    file, decimal = typed.get("file"), str(typed.get("decimal") or ".")
     return named_columns(file, decimal) if isinstance(file, Path) else ()
 
 
-def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
+def _datasets(typed: Mapping[str, object]) -> Sequence[str]:
     """Data sets of the ledger, given or named once; none where it cannot be read.
 
     The ledger is the file where no other is asked for.
@@ -260,7 +260,7 @@ def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
 
     given = typed["ledger"] if "ledger" in typed else typed.get("file")
     try:
-        file = given or named_once().ledger
+        file = given if isinstance(given, Path) else named_once().ledger
         return () if file is None else Ledger(file).datasets()
     except (DpfdaError, OSError):
         return ()
@@ -274,11 +274,11 @@ def _mechanisms(_typed: Mapping[str, object]) -> Sequence[str]:
 
 
 # What a shell offers for an option that has no choices, by its name.
-OFFERED: dict[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
+OFFERED: dict[str, Callable[[Mapping[str, object]], Sequence[str]]] = {
     "dataset": _datasets,
     "mechanism": _mechanisms,
     "basis": lambda _: ("matern:", "rbf:", "exponential:"),
-    "unit": lambda typed: (typed.get("groups") or typed.get("id") or "record",),
+    "unit": lambda typed: (str(typed.get("groups") or typed.get("id") or "record"),),
 }
 
 

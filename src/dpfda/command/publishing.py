@@ -249,8 +249,7 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
-        kind: type[Summary] = make(self.estimators[0])
-        return kind(**known)
+        return make(self.estimators[0])(**known)
 
 
 def budget_of(given: Given) -> dict[str, Fraction]:
@@ -324,10 +323,11 @@ def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
     return default_kernel(domain) if text is None else parse_kernel(text, domain)
 
 
-def make(home: str) -> Any:
+def make(home: str) -> type[Summary]:
     """The class at "module:Class"."""
     module, name = home.split(":")
-    return getattr(importlib.import_module(module), name)
+    made: type[Summary] = getattr(importlib.import_module(module), name)
+    return made
 
 
 def try_plan(estimator: Summary, **further: object) -> Certificate | None:

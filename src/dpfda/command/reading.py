@@ -37,7 +37,7 @@ class Summary(Protocol):
     asked: Callable[[], Guarantee]
     set_params: Callable[..., Summary]
     _addressed: Callable[[Mapping[str, object]], dict[str, object]]
-    basis: Any
+    basis: str | None
 
     @property
     def settings(self) -> Any:

@@ -105,8 +105,7 @@ class Verbs(TyperGroup):
 
     def __init__(self, **words: Any) -> None:
         super().__init__(**words)
-        made: Any = Late([*self.declared], lambda name: _listed(self.declared[name]))
-        self.commands = made
+        self.commands = Late([*self.declared], lambda name: _listed(self.declared[name]))  # type: ignore[assignment]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All that can be typed before a verb."""

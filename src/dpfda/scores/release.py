@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -177,7 +177,7 @@ class ReleasedScoreCurves(CountedScores):
         value, lower, upper = (float(each[0]) for each in found)
         return Estimate(value, lower, upper, level)
 
-    def calibration(self, scores: ArrayLike) -> Any:
+    def calibration(self, scores: ArrayLike) -> float | Floats:
         """Share with the outcome among those whose score is in the same one of `groups`."""
         return _like(scores, self._grouped(self._with_outcome(self._joined, Asked())[0], scores))
 
@@ -193,7 +193,7 @@ class ReleasedScoreCurves(CountedScores):
 
     # Decisions.
 
-    def net_benefit(self, thresholds: ArrayLike) -> Any:
+    def net_benefit(self, thresholds: ArrayLike) -> float | Floats:
         """Net benefit of treating whose score is at least a threshold probability.
 
         True positives less false positives times the odds of the threshold, a person (Vickers & Elkin
@@ -209,7 +209,7 @@ class ReleasedScoreCurves(CountedScores):
         without, with_it = (1 - shares) * self.persons.sum(axis=1, keepdims=True)
         return _like(thresholds, (with_it - at / (1 - at) * without) / self.shares.size)
 
-    def treat_all(self, thresholds: ArrayLike) -> Any:
+    def treat_all(self, thresholds: ArrayLike) -> float | Floats:
         """Net benefit of treating all."""
         at, share = self._thresholds(thresholds), self.prevalence().value
         return _like(thresholds, share - (1 - share) * at / (1 - at))
@@ -255,14 +255,15 @@ class ReleasedScoreCurves(CountedScores):
         views, ends = [self.view(level)], np.array(self.score_bounds)
         asked = 0.5 if level is None else level
         band, words = self.calibration_band(asked), f"in {so_many(self._joined.size, 'group')}"
-        drawn = _drawn(band, self.calibration(band.points), words, level, True)
+        drawn = _drawn(band, np.asarray(self.calibration(band.points)), words, level, True)
         lines = (drawn, Line(ends, ends, "as predicted", stroke="dotted"))[: 1 + self._of_risks]
         views.append(Curve(lines, "score", "share with the outcome", "Calibration"))
         if self._of_risks:
             band, share = self.net_benefit_band(asked), self.prevalence().value
-            drawn = _drawn(band, self.net_benefit(band.points), "treat by the score", level)
+            benefit = np.asarray(self.net_benefit(band.points))
+            drawn = _drawn(band, benefit, "treat by the score", level)
             at = band.points[self.treat_all(band.points) >= -share / 2]
-            lines = drawn, Line(at, self.treat_all(at), "treat all", stroke="dashed")
+            lines = drawn, Line(at, np.asarray(self.treat_all(at)), "treat all", stroke="dashed")
             axes, title = ("threshold probability", "net benefit"), "Decision curve (0: treat nobody)"
             views.append(Curve(lines, *axes, title, baseline=0.0))
         return tuple(views)
@@ -340,7 +341,7 @@ def _within(given: ArrayLike, ends: tuple[float, float], name: str) -> Floats:
         raise ParameterError(name, error.constraint, error.found, error.remedy) from None
 
 
-def _like(given: ArrayLike, values: Floats) -> Any:
+def _like(given: ArrayLike, values: Floats) -> float | Floats:
     """A number where one was asked for."""
     return float(values[0]) if np.ndim(given) == 0 else values
 

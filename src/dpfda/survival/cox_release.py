@@ -243,11 +243,11 @@ class ReleasedCox(Valued):
     def _values(self, at: Floats) -> Floats:
         return np.asarray(np.exp(-self._exposures(at) @ self._hazards(self._law[0].at)))
 
-    def cumulative_hazard(self, points: ArrayLike) -> Any:
+    def cumulative_hazard(self, points: ArrayLike) -> float | Floats:
         """Integral of the hazard up to times, at the place."""
         return self._at(lambda at: -np.log(np.maximum(self._values(at), 1e-300)), points)
 
-    def hazard(self, points: ArrayLike) -> Any:
+    def hazard(self, points: ArrayLike) -> float | Floats:
         """Rate of events, for one unit of time, of those still without one, at the place."""
         edges = self.cells.edges
         rates = self._hazards(self._law[0].at) / np.diff(edges)
@@ -315,7 +315,7 @@ class ReleasedCox(Valued):
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         words = "rate of events of those still without one, a unit of time"
-        return super()._columns(at, asked) | {"hazard": (self.hazard(at[:, 0]), words)}
+        return super()._columns(at, asked) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         lines = [each._line(name, level) for name, each in self.shown.items()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy
@@ -125,26 +124,26 @@ class LifeCurve(Valued):
         """Share of persons without an event up to times: not increasing, within [0, 1]."""
         return np.asarray(np.exp(-np.maximum(self._cumulative(self.cells.settled(at)), 0.0)))
 
-    def cumulative_hazard(self, points: ArrayLike) -> Any:
+    def cumulative_hazard(self, points: ArrayLike) -> float | Floats:
         """Integral of the hazard up to times."""
         return self._positive(self._cumulative, points)
 
-    def hazard(self, points: ArrayLike) -> Any:
+    def hazard(self, points: ArrayLike) -> float | Floats:
         """Rate of events, for one unit of time, of those still without one."""
         return self._positive(self._cumulative.derivative(), points)
 
-    def incidence(self, points: ArrayLike, cause: str) -> Any:
+    def incidence(self, points: ArrayLike, cause: str) -> float | Floats:
         """Share of persons with an event of a cause up to times, where other causes compete."""
         place = self.cells.causes.index(choice(cause, "cause", self.cells.causes))
         shares = self._without_noise.incidence[:, place].mean(axis=0)
         return self._positive(scipy.interpolate.PchipInterpolator(self.cells.edges, shares), points)
 
-    def at_risk(self, points: ArrayLike) -> Any:
+    def at_risk(self, points: ArrayLike) -> float | Floats:
         """Estimated number of persons followed at times."""
         numbers = self._without_noise.at_risk.mean(axis=0)
         return self._positive(lambda at: np.interp(at, self.cells.edges, numbers), points)
 
-    def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
+    def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> float | Floats:
         return self._at(lambda at: np.maximum(function(at), 0.0), points)
 
     def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "sample") -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import EXPONENT
@@ -15,7 +15,7 @@ from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
-from dpfda.spine.arguments import Columns, Labels, Number, Payer, Place, Protected
+from dpfda.spine.arguments import Beside, Columns, Labels, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices
 from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
@@ -238,12 +238,14 @@ class PrivateSurvival(Estimator):
             raise ParameterError("levels", "be left out for one sum of several holders", "levels")
         return self._pooled_for(n, None, "event", False)
 
-    def _pooled_for(self, n: int, X: object, y: Any, grouped: bool) -> PooledSurvival:
+    def _pooled_for(self, n: int, X: object, y: Beside, grouped: bool) -> PooledSurvival:
         """The same of what is said of each follow-up: its event, or columns by their names in `fit`."""
         self._check_road("pooled")
         said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
         if said - {"event", "start", "by"}:
-            raise ParameterError("y", "have columns for event, start and by alone", shown(list(y)))
+            raise ParameterError(
+                "y", "have columns for event, start and by alone", shown(sorted(map(str, said)))
+            )
         named = self._named("start" in said, "by" in said)
         coding, invalid = self._coding("event" in said), self.settings.reading.invalid
         words = coding.words(invalid) if "event" in said else ""

@@ -251,12 +251,14 @@ class ReleasedSurvival(LifeCurve):
         columns = super()._columns(at, asked)
         where = at[:, 0]
         columns["hazard"] = (
-            self.hazard(where),
+            np.asarray(self.hazard(where)),
             "rate of events of those still without one, a unit of time",
         )
-        columns["at_risk"] = self.at_risk(where), f"estimated number of {several(self.unit)} followed"
+        followed = np.asarray(self.at_risk(where))
+        columns["at_risk"] = followed, f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
-            columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
+            share = np.asarray(self.incidence(where, cause))
+            columns[f"incidence {cause}"] = share, f"share with {cause} so far"
         for name, arm in self._arms.items():
             columns[f"survival {name}"] = arm(where), f"{self._value_label}, {name}"
         for name, gap in self._gaps.items():
@@ -305,12 +307,13 @@ class ReleasedSurvival(LifeCurve):
         if len(self.cells.causes) > 1 and len(shown) == 1:
             at = self._band_points()[:, 0]
             lines += [
-                Line(at, self.incidence(at, cause), f"incidence of {cause}", stroke="dashed")
+                Line(at, np.asarray(self.incidence(at, cause)), f"incidence of {cause}", stroke="dashed")
                 for cause in self.cells.causes
             ]
         times = np.linspace(*self.domain_range, RISK_TIMES)
         rows = tuple(
-            (each.level or f"{several(self.unit)} at risk", each.at_risk(times)) for each in shown
+            (each.level or f"{several(self.unit)} at risk", np.asarray(each.at_risk(times)))
+            for each in shown
         )
         return replace(self._curve(lines, baseline=0.0), below=(times, rows))
 

@@ -18,6 +18,7 @@ from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
+from dpfda.mean.search import SearchPlan
 from dpfda.mean.two_looks import LooksPlan, looked
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
@@ -149,7 +150,9 @@ def exact_totals(total: IntegerSum) -> tuple[int, ...]:
     return total.with_noise([0] * total.components)
 
 
-def prepared_looks(estimator: PrivateMean, X: Records, groups: Labels = None) -> Prepared[Any, Any]:
+def prepared_looks(
+    estimator: PrivateMean, X: Records, groups: Labels = None
+) -> Prepared[LooksPlan | SearchPlan, Readable]:
     """Plan and records of a mean in two looks, or of one that looks for bounds. NOT PRIVATE.
 
     Parameters

@@ -232,7 +232,7 @@ def _promising(output: object, whole: Certificate, words: str) -> Any:
     if isinstance(output, Certificate):
         # What one run was bounded by and how it was made stays; what it cost does not.
         return replace(whole, bound=output.bound, mechanism=output.mechanism)
-    if isinstance(output, type) or not is_dataclass(output):
+    if not is_dataclass(output) or isinstance(output, type):
         return output
     held = {field.name: getattr(output, field.name) for field in fields(output)}
     promised = {name: _promising(value, whole, words) for name, value in held.items()}
@@ -240,8 +240,7 @@ def _promising(output: object, whole: Certificate, words: str) -> Any:
         promised["about"] = {**held["about"], "selected": words}
         promised |= {"guarantee": whole.guarantee} if "guarantee" in held else {}
     changes = {name: value for name, value in promised.items() if value is not held[name]}
-    release: Any = output
-    return replace(release, **changes) if changes else output
+    return replace(output, **changes) if changes else output
 
 
 @dataclass(frozen=True)

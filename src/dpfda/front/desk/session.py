@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
@@ -25,6 +25,7 @@ from dpfda.views.page import rendered
 
 Answer = AnyResponse | tuple[str, int]
 LEDGER = "budget.ledger"
+Made = TypeVar("Made")
 # What each step is called.
 STEPS = {
     "/": "File", "/protect": "Protect", "/ask": "Ask", "/plan": "Plan", "/try": "Try and publish",
@@ -107,7 +108,7 @@ def calendar(charged: Iterable[Charged]) -> str:
     return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"
 
 
-def or_none(made: Callable[[], object]) -> Any:
+def or_none(made: Callable[[], Made]) -> Made | None:
     """What can be made, or None: not all releases have a picture, a table and a study of their own."""
     with suppress(DpfdaError, OSError, ValueError):
         return made()

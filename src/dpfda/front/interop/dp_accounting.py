@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import ConversionError, ParameterError, needed
 from dpfda.numerics.parameters import shown
@@ -94,30 +94,25 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
 
 
 def _event(events: ModuleType, cost: Cost, coins: bool) -> DpEvent:
-    loss: Any = cost.loss
-    made: object
+    loss = cost.loss
     if isinstance(loss, GaussianLoss):
-        made = events.GaussianDpEvent(1 / math.sqrt(2 * float(loss.rho)) / CAREFUL)
-    elif isinstance(loss, ConcentratedLoss):
-        made = events.ZCDpEvent(float(loss.rho) * CAREFUL)
-    elif loss.epsilon is None or loss.kind == "approximate":
+        return events.GaussianDpEvent(1 / math.sqrt(2 * float(loss.rho)) / CAREFUL)
+    if isinstance(loss, ConcentratedLoss):
+        return events.ZCDpEvent(float(loss.rho) * CAREFUL)
+    if loss.epsilon is None or loss.kind == "approximate":
         raise ConversionError(
             f"An event needs a known law, or no delta; found {cost.guarantee}, {loss.describe()}. Use "
             "dpfda.privacy.composition.compose.",
             cost.guarantee,
         )
-    else:
-        epsilon = float(loss.epsilon) * CAREFUL
-        if coins:
-            # A truth that is told with probability 1 - p, else a fair coin: odds (2 - p) / p.
-            told = 2 / (1 + math.exp(epsilon)) if epsilon < LARGEST else 0.0
-            made = events.RandomizedResponseDpEvent(told / CAREFUL, 2)
-        elif isinstance(loss, LaplaceLoss | BlockLoss | BlocksLoss):
-            made = events.LaplaceDpEvent(1 / epsilon)
-        else:
-            made = events.LaplaceDpEvent(1 / (2 * _log_mean(epsilon) * CAREFUL))
-    event: DpEvent = made
-    return event
+    epsilon = float(loss.epsilon) * CAREFUL
+    if coins:
+        # A truth that is told with probability 1 - p, else a fair coin: odds (2 - p) / p.
+        told = 2 / (1 + math.exp(epsilon)) if epsilon < LARGEST else 0.0
+        return events.RandomizedResponseDpEvent(told / CAREFUL, 2)
+    if isinstance(loss, LaplaceLoss | BlockLoss | BlocksLoss):
+        return events.LaplaceDpEvent(1 / epsilon)
+    return events.LaplaceDpEvent(1 / (2 * _log_mean(epsilon) * CAREFUL))
 
 
 def _log_mean(epsilon: float) -> float:

@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Distance = float | tuple[float, float]
+Made = TypeVar("Made", bound=Estimator)
 
 
 def make_mean(input_domain: Domain, input_metric: Metric, estimator: PrivateMean) -> Measurement:
@@ -204,13 +205,14 @@ def _measurement(
     return made
 
 
-def _clone(estimator: Estimator) -> Any:
+def _clone(estimator: Made) -> Made:
     from sklearn.base import clone
 
-    return clone(estimator)
+    copied: Made = clone(estimator)
+    return copied
 
 
-def _in_floats(estimator: Estimator) -> Any:
+def _in_floats(estimator: Made) -> Made:
     """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
     copied, asked = _clone(estimator), estimator.asked()
     return copied.set_params(

@@ -105,7 +105,6 @@ def as_release(
         If lengths differ, or it is not known what one unit is in the measurement's metric.
     """
     choice(law, "law", ("laplace", "gaussian"))
-    mapped: Any = measurement
     given, who = Domain.of(domain), PrivacyUnit.of(unit)
     if given.grid_points is None:
         raise ParameterError("domain", "have grid points", "none", "Give Domain(grid_points).")
@@ -129,7 +128,7 @@ def as_release(
         neighbours,
         who.name or "record",
         {"description": bound},
-        {"name": "OpenDP", "measure": str(mapped.output_measure), "noise": law},
+        {"name": "OpenDP", "measure": str(measurement.output_measure), "noise": law},
     )
     return ReleasedFunction(
         basis=functions,
