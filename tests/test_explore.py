@@ -22,9 +22,9 @@ from dpfda import load
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.front.desk import explorer as room
+from dpfda.front.desk.examples import SHAPES
 from dpfda.front.desk.explorer import KERNELS, NEIGHBOURS, Setting
 from dpfda.front.desk.server import serve
-from dpfda.front.desk.shapes import SHAPES
 from dpfda.front.verbs import declared_verbs
 
 mpl.use("Agg")

@@ -18,16 +18,23 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.tables import ShareTable, Turn, in_turn
-from dpfda.scores.binormal import AREAS, EVEN, MANY, ROOM, binormal, leaned, placed, starts_for
 from dpfda.scores.plan import edges_of, places_for
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.scores.tables import (
+    AREAS,
+    EVEN,
+    MANY,
+    ROOM,
     area_of_order,
+    binormal,
     cell_areas,
     consistent,
     group_starts,
     interval,
+    leaned,
+    placed,
     shares_below,
+    starts_for,
 )
 from dpfda.testing import check_release
 from statistical import Audit, cut_noise, fits_only_at_its_scale

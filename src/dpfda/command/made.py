@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,10 @@ from typer.core import TyperCommand
 from dpfda.command.declared import Declared, Given
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    # Typer's own copy, of which no public module has the names.
+    from typer._click.core import Command, Context, Parameter
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 # What is typed becomes one of these by a call.
@@ -26,12 +30,12 @@ KINDS = {
 class UnreadableError(typer.BadParameter):
     """What was typed for an option and cannot be read, and what it must be."""
 
-    def __init__(self, must: str, found: str, **where: Any) -> None:
+    def __init__(self, must: str, found: str, ctx: Context, param: Any) -> None:
         self.must, self.found = must, found
-        super().__init__(f"must {must}; found {found!r}.", **where)
+        super().__init__(f"must {must}; found {found!r}.", ctx, param)
 
 
-def plainly_read(parameters: Sequence[Any]) -> list[object]:
+def plainly_read(parameters: Sequence[Parameter]) -> list[Parameter]:
     """Parameters of a command, whose values are read as they are; flags are shown without a type.
 
     Typer's own reader is a fourth of the time of a small command, and its errors say no value.
@@ -42,40 +46,42 @@ def plainly_read(parameters: Sequence[Any]) -> list[object]:
         kind = getattr(getattr(each, "type_descriptor", None), "annotation", None)
         leaves = get_args(kind) if get_origin(kind) in (list, tuple) else (kind,)
         if all(leaf in KINDS for leaf in leaves):
-            each.process_value = partial(_process, each, kind)
+            each.process_value = partial(_process, each, kind)  # type: ignore[method-assign]
     return list(parameters)
 
 
-def _process(parameter: Any, kind: object, context: object, value: object) -> object:
+def _process(parameter: Parameter, kind: object, context: Context, value: object) -> object:
     """A value of an option, in the place of typer's method, which is called where one is missing."""
     if parameter.required and parameter.value_is_missing(value):
         return type(parameter).process_value(parameter, context, value)
     if value is None:
         value = () if parameter.multiple or parameter.nargs == -1 else None
     else:
-        value = _read(kind, value, ctx=context, param=parameter)
+        value = _read(kind, value, context, parameter)
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
 
 
-def _read(kind: Any, value: Any, **where: object) -> object:
+def _read(kind: Any, value: Any, ctx: Context, param: Parameter) -> object:
     if get_origin(kind) is list:
-        return [_read(get_args(kind)[0], each, **where) for each in value]
+        return [_read(get_args(kind)[0], each, ctx, param) for each in value]
     if get_origin(kind) is tuple:
-        return tuple(_read(own, each, **where) for own, each in zip(get_args(kind), value, strict=True))
+        return tuple(
+            _read(own, each, ctx, param) for own, each in zip(get_args(kind), value, strict=True)
+        )
     try:
         return value if isinstance(value, kind) else kind(value)
     except ValueError:
-        raise UnreadableError(KINDS[kind], str(value), **where) from None
+        raise UnreadableError(KINDS[kind], str(value), ctx, param) from None
 
 
 class Plain(TyperCommand):
     """A command whose page of help says of a flag no type."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    def get_params(self, ctx: Context) -> list[Parameter]:
         """All that can be typed."""
         return plainly_read(super().get_params(ctx))
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
         if ctx.resilient_parsing and args and args[-1][:1] == "-":
             args = args[:-1]
@@ -85,7 +91,7 @@ class Plain(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def command_of(verb: Declared) -> Any:
+def command_of(verb: Declared) -> Command:
     """The command of a verb: the parameters of the function that it calls are the options."""
     options = verb.told()
 
@@ -138,7 +144,7 @@ def _nothing() -> None:
     """Stands for a verb in the list of them."""
 
 
-def listed(verb: Declared, run: Callable[..., None] = _nothing) -> object:
+def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Command:
     """A verb as a command."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     alone.command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -17,6 +17,12 @@ from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
 from dpfda.numerics.scan import Late
 from dpfda.numerics.words import visible
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context, Parameter
+    from typer._click.shell_completion import CompletionItem
+
+    AnyVerb = Declared | Group
 
 # So many verbs are named.
 SHOWN = 3
@@ -100,18 +106,18 @@ def _elsewhere(flag: str | None) -> str:
 class Verbs(TyperGroup):
     """Verbs that are loaded when one is named, and whose options are read then: a list comes at once."""
 
-    declared: ClassVar[Mapping[str, Any]] = {}
+    declared: ClassVar[Mapping[str, AnyVerb]] = {}
     default: ClassVar[str | None] = None
 
     def __init__(self, **words: Any) -> None:
         super().__init__(**words)
         self.commands = Late([*self.declared], lambda name: _listed(self.declared[name]))  # type: ignore[assignment]
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    def get_params(self, ctx: Context) -> list[Parameter]:
         """All that can be typed before a verb."""
         return plainly_read(super().get_params(ctx))
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """What was typed; the default verb is meant where an option comes first."""
         options = [name for option in self.get_params(ctx) for name in option.opts]
         if self.default is not None and args and args[0][:1] == "-" and args[0] not in options:
@@ -119,22 +125,25 @@ class Verbs(TyperGroup):
         with _usage():
             return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> object:
+    def invoke(self, ctx: Context) -> object:
         """Run the verb that was named."""
         with _usage():
             return super().invoke(ctx)
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """What may follow; also the options of the default verb, which need not be named."""
         found = super().shell_complete(ctx, incomplete)
-        if self.default is None or incomplete[:1] != "-":
+        default = self.declared.get(self.default or "")
+        if default is None or isinstance(default, Group) or incomplete[:1] != "-":
             return found
-        meant = command_of(self.declared[self.default])
+        meant = command_of(default)
         known = {item.value for item in found}
         more = meant.shell_complete(ctx, incomplete)
         return [*found, *(item for item in more if item.value not in known)]
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
         """The verb that is named, with its options."""
         name, command, rest = super().resolve_command(ctx, args)
         verb = self.declared.get(name or "")
@@ -142,7 +151,7 @@ class Verbs(TyperGroup):
         return name, whole, rest
 
 
-def _listed(verb: Declared | Group) -> object:
+def _listed(verb: AnyVerb) -> Command:
     """A verb as it stands in the list of them, or a group of verbs."""
     if not isinstance(verb, Group):
         return listed(verb)
@@ -155,7 +164,7 @@ def _listed(verb: Declared | Group) -> object:
 
 
 def _group(
-    declared: Mapping[str, Any], default: str | None = None, completion: bool = False, **words: Any
+    declared: Mapping[str, AnyVerb], default: str | None = None, completion: bool = False, **words: Any
 ) -> typer.Typer:
     return typer.Typer(
         cls=type("Verbs", (Verbs,), {"declared": declared, "default": default}),

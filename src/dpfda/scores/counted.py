@@ -17,8 +17,17 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Of
 from dpfda.releases.base import Valued
 from dpfda.releases.shares import NoisyShares
-from dpfda.scores.binormal import leaned, placed
-from dpfda.scores.tables import STEPS, below, between, consistent, group_starts, share_ends, shares_below
+from dpfda.scores.tables import (
+    STEPS,
+    below,
+    between,
+    consistent,
+    group_starts,
+    leaned,
+    placed,
+    share_ends,
+    shares_below,
+)
 
 DRAWS = 4000
 

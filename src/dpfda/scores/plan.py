@@ -20,9 +20,8 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan, Turn, in_turn
 from dpfda.releases.shares import NoisyShares
-from dpfda.scores.binormal import starts_for
 from dpfda.scores.release import ReleasedScoreCurves, bound_words
-from dpfda.scores.tables import below, between, consistent, rates, shares_below
+from dpfda.scores.tables import below, between, consistent, rates, shares_below, starts_for
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings
 

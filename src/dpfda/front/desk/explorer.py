@@ -12,9 +12,9 @@ import numpy as np
 from flask import Blueprint, request
 
 from dpfda.command.running import typed
+from dpfda.front.desk.examples import SHAPES, Shape
 from dpfda.front.desk.fields import Field, Form, field_of, own
 from dpfda.front.desk.session import Answer, page, part
-from dpfda.front.desk.shapes import SHAPES, Shape
 from dpfda.front.desk.studies import alone
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.run import options_of
