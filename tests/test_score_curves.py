@@ -10,9 +10,11 @@ import pytest
 import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from dpfda import PrivacyUnit, PrivateScoreCurves, Reading, load
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, StorageError
+from dpfda.front.app import app
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
@@ -36,7 +38,7 @@ from dpfda.scores.tables import (
     shares_below,
     starts_for,
 )
-from dpfda.testing import check_release
+from dpfda.testing import check_release, exact_totals
 from statistical import Audit, cut_noise, fits_only_at_its_scale
 
 UNIT = 1 << 20
@@ -660,6 +662,8 @@ def test_a_hostile_file_is_refused(release, tmp_path, place, value) -> None:
         ({"cells": 1000}, "cells must be"),
         ({"score_bounds": (1, 1 + 1e-15), "cells": 100}, "law must have 100 different cells"),
         ({"unit": PrivacyUnit("person", "add-remove")}, "cells must be given under add/remove"),
+        ({"codes": (0, 0)}, "codes must be a list of at least 2 different labels"),
+        ({"codes": (0, 1, 2)}, "codes must be two, without and with the outcome"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(given: dict[str, object], words: str) -> None:
@@ -681,6 +685,31 @@ def test_data_are_refused_by_row_and_never_printed(scores, ill, words) -> None:
     with pytest.raises(DataError, match=words) as refused:
         made().fit(scores, ill)
     assert "high" not in str(refused.value)
+
+
+def test_codes_of_the_outcome_are_stated_and_said(tmp_path) -> None:
+    scores, ill = people(300)
+    died = np.where(ill, "died", "alive")
+    usual, stated = made(cells=4), made(cells=4, codes=("alive", "died"))
+    totals = [exact_totals(each.prepare(scores, y).total) for each, y in ((usual, ill), (stated, died))]
+    assert totals[0] == totals[1]
+    # The other way round: those with it and those without change places.
+    turned = exact_totals(made(cells=4, codes=("died", "alive")).prepare(scores, died).total)
+    assert turned == totals[0][4:] + totals[0][:4] != totals[0]
+    told = "the codes of outcomes: in the data alive is without the outcome, died is with it"
+    assert told in " ".join(stated.fit(scores, died).release_.describe().split())
+    assert "codes of outcomes" not in usual.fit(scores, ill).release_.describe()
+    with pytest.raises(DataError, match=r"outcomes must hold one of the codes \['alive', 'died'\]"):
+        stated.fit(scores, ill)
+    file, out = tmp_path / "people.csv", tmp_path / "risk.json"
+    rows = "".join(f"{score:.4f},{word}\n" for score, word in zip(scores, died, strict=True))
+    file.write_text(f"risk,died\n{rows}", encoding="utf-8")
+    said = ("--score", "risk:0:1", "--outcome", "died", "--epsilon", "1", "--out", str(out))
+    command = CliRunner().invoke(app, ["scores", str(file), *said, "--codes", "alive", "died"])
+    assert command.exit_code == 0, command.output
+    assert load(out).about["coding"] == "in the data alive is without the outcome, died is with it"
+    refused = CliRunner().invoke(app, ["scores", str(file), *said, "--overwrite"])
+    assert "--outcome must hold one of the codes [0, 1]" in refused.output
 
 
 def test_repair_leaves_unusable_records_out() -> None:

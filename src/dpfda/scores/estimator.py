@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -19,10 +20,10 @@ from dpfda.scores.plan import MOST, ScoreCurvesPlan, score_curves_plan
 from dpfda.spine.arguments import Labels, Number, Payer, Protected
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.memberships import OTHER, members, none_of
+from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading
 
-# Codes of the outcome: without and with it.
+# Usual codes of the outcome: without and with it.
 OUTCOMES = (0, 1)
 # Shapes of a beta law that cells can follow.
 SHAPES = (0.1, 100.0)
@@ -49,6 +50,8 @@ class PrivateScoreCurves(Estimator):
     cells : int, optional
         Number of public cells for both outcomes, from 2 to 256. By default there is a look, the number
         is from public ones, and those with the outcome, who are taken to be the fewer, are in groups.
+    codes : (without, with), optional
+        Public codes of the outcome, as `outcomes` has them; by default 0 and 1, or False and True.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -95,6 +98,7 @@ class PrivateScoreCurves(Estimator):
         score_bounds: ArrayLike | None = None,
         law: ArrayLike = (0.75, 0.75),
         cells: int | None = None,
+        codes: Sequence[object] | None = None,
         unit: Protected = None,
         reading: Reading | None = None,
         ledger: Payer = None,
@@ -110,7 +114,7 @@ class PrivateScoreCurves(Estimator):
         scores : array (n,)
             Score of each record. Private.
         outcomes : array (n,)
-            0 or 1, or False or True. Private.
+            Of each record one of `codes`. Private.
         groups : array (n,), optional
             Privacy unit of each record, where a person has several. Private.
 
@@ -148,16 +152,16 @@ class PrivateScoreCurves(Estimator):
     ) -> Prepared[ScoreCurvesPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._choices()
-        invalid = self.settings.reading.invalid
+        invalid, codes = self.settings.reading.invalid, self._codes()
         numbers, _ = column_of(scores, "scores")
-        found = members(outcomes, OUTCOMES, "outcomes")
+        found = members(outcomes, codes, "outcomes")
         if len(found) != len(numbers):
             raise DataError(
                 f"outcomes must have one entry a score ({len(numbers)}); found {len(found)}."
             )
         if invalid == "refuse" and (found == OTHER).any():
             where = f" in row {int(np.argmax(found == OTHER))}"
-            raise none_of("outcomes", "codes", OUTCOMES, where, "outcomes")
+            raise none_of("outcomes", "codes", codes, where, "outcomes")
         offences = {"outcomes": found < 0, "scores": ~np.isfinite(numbers)}
         for name, broken in offences.items() if invalid == "refuse" else ():
             if broken.any():
@@ -166,17 +170,18 @@ class PrivateScoreCurves(Estimator):
                 remedy = "Correct it, or use invalid='repair' to leave such records out. "
                 raise DataError(words + remedy + OUTSIDE, name)
         usable = ~np.any([*offences.values()], axis=0)
-        codes, units = units_of(groups, len(numbers), invalid)
+        owners, units = units_of(groups, len(numbers), invalid)
         plan = self._plan(units, groups)
         inner = plan.edges[1:-1]
         cell = np.searchsorted(inner, np.where(usable, numbers, 0.0), "right")
         index = np.where(usable, found, 0) * (inner.size + 1) + cell
-        weights = cell_weights(index, usable, codes, 2 * (inner.size + 1), plan.exponent)
+        weights = cell_weights(index, usable, owners, 2 * (inner.size + 1), plan.exponent)
         return Prepared(plan, IntegerSum.of(weights))
 
     def _choices(self) -> tuple[tuple[float, float], tuple[float, float], int | None]:
         """Bounds, law and cells, checked."""
         check_choices(self)
+        self._codes()
         bounds = _pair(self.score_bounds, "score_bounds", "(0, 1)")
         if not bounds[0] < bounds[1]:
             raise ParameterError("score_bounds", "increase", shown(self.score_bounds), "Swap the ends?")
@@ -187,12 +192,20 @@ class PrivateScoreCurves(Estimator):
             )
         return bounds, law, None if self.cells is None else whole(self.cells, "cells", 2, MOST)
 
+    def _codes(self) -> Sequence[object]:
+        """Codes of those without and of those with the outcome."""
+        found = public_labels(OUTCOMES if self.codes is None else self.codes, "codes", 2)
+        if len(found) > 2:
+            raise ParameterError("codes", "be two, without and with the outcome", shown(self.codes))
+        return found
+
     def _plan(self, count: int, groups: object, planned: bool = False) -> ScoreCurvesPlan:
         bounds, law, cells = self._choices()
         settings = self.settings
         return score_curves_plan(
             self.asked(), count, settings=settings, bounds=bounds, law=law, cells=cells,
-            unit=settings.unit.called(groups), planned=planned,
+            unit=settings.unit.called(groups), codes=None if self.codes is None else self._codes(),
+            planned=planned,
         )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar
@@ -209,10 +209,12 @@ def score_curves_plan(
     law: tuple[float, float],
     cells: int | None,
     unit: str,
+    codes: Sequence[object] | None,
     planned: bool = False,
 ) -> ScoreCurvesPlan:
     """The plan of score curves; `count` units are there, or are planned.
 
+    codes: Of those without and with the outcome, where they were stated.
     Raises ParameterError if a public number is missing or unusable.
     """
     size, designed = sizes_for(settings, count, planned)
@@ -226,7 +228,12 @@ def score_curves_plan(
         relation = settings.unit.relation
         return ShareTable(numbers, guarantee, relation, unit, size, words=words, tuning=tuning)
 
-    followed, about = cells is None, {"summary": "score curves"}
+    said = (
+        {}
+        if codes is None
+        else {"coding": "in the data {} is without the outcome, {} is with it".format(*codes)}
+    )
+    followed, about = cells is None, {"summary": "score curves", **said}
     if cells is None:
         quotient = stated_size(designed, "cells") / table_of(FEWEST, FEWEST).deviation
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))

@@ -289,12 +289,13 @@ class ReleasedScoreCurves(CountedScores):
 
     def _stated(self) -> Stated:
         (low, high), unit = self.score_bounds, self.unit
+        coding = [f"the codes of outcomes: {self.about['coding']}"] if "coding" in self.about else []
         area, share, wide = self.auc_interval(), self.prevalence(), self.auc_interval(of="population")
         return Stated(
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
             f"{self._cells} cells of scores.{LOOKED if self.look else ''}",
-            public=["the score itself, and " + EDGES[self.look is not None]],
+            public=[*coding, "the score itself, and " + EDGES[self.look is not None]],
             noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],

@@ -30,7 +30,7 @@ class ScoresAndOutcomes(Reader["TableColumns"]):
             Option("score", "--score", "NAME:LO:HI", "Column with the score, and its public bounds. "
                    "Example: --score risk:0:1", o.MODEL, default=REQUIRED,
                    sets=("score_bounds", "scores")),
-            Option("outcome", "--outcome", "COLUMN", "Column with the outcome: 0 or 1, False or True.",
+            Option("outcome", "--outcome", "COLUMN", "Column with the outcome, in --codes.",
                    o.READING, default=REQUIRED, sets=("outcomes",)),
             o.GROUPS, *o.NOTATION,
         )  # fmt: skip
@@ -69,6 +69,9 @@ VERB = Publication(
     options=(
         Option("law", "--law", "A B", panel=o.MODEL, type=tuple[float, float], default=None),
         Option("cells", "--cells", "M", panel=o.MODEL, type=int),
+        Option("codes", "--codes", "WITHOUT WITH", "Public codes in --outcome of those without and with "
+               "it; 0 1 by default, also False True. Any other is refused. Example: --codes alive died",
+               o.READING, tuple[str, str], None),
     ),
     plans=("dpfda plan scores --units 2000 --epsilon 1 --score risk:0:1",),
     examples=(

@@ -184,7 +184,7 @@ def _named(options: Iterable[Option], given: Json, units: int) -> Columns:
         elif stated and name == "start":
             columns[stated] = _at(span, 0 * even(0))
         elif stated and name in ("event", "outcome"):
-            columns[stated] = _at(endings, 1 - _mixed(1))
+            columns[stated] = _at([*(given.get("codes") or endings)], 1 - _mixed(1))
         elif stated and name == "counts":
             cells = np.arange(1, len(parse_points(given["edges"], "--edges")))
             columns[stated] = (units * cells / cells.sum()).astype(int).astype(str).tolist()
