@@ -17,6 +17,7 @@ from dpfda.numerics.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from dpfda.privacy.guarantees import Guarantee
     from dpfda.publication import Plan
+    from dpfda.records.columns import TableColumns
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import InFile, TableCurves, Uses
     from dpfda.releases.base import Release
@@ -116,6 +117,28 @@ class Reader(Generic[Read]):
             f"{'are' if many else 'is'} not used; if one person may have several records, name the "
             f"person's column, as in --groups {found[0]!r}, for else each record is protected alone"
         ]
+
+
+class NamedColumns(Reader["TableColumns"]):
+    """Columns of numbers and of labels, a row a record, each with one use."""
+
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        """Columns of numbers, then those of labels: what each is for, and its name."""
+        raise NotImplementedError
+
+    def read(self, given: Given) -> TableColumns:
+        from dpfda.records.columns import read_columns
+
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
+            return read_columns(given.file, *self.uses(given), stated)
+
+    def used(self, given: Given, table: TableColumns) -> list[str]:
+        return [column for part in self.uses(given) for _, column in part]
+
+
+def named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
+    """The columns that are named by the options of these uses, each with its use."""
+    return [(use, getattr(given, use)) for use in uses if getattr(given, use, None) is not None]
 
 
 # What may be asked for where values are missing; the last of curves' means alone.

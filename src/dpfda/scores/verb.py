@@ -10,15 +10,16 @@ from dpfda.command import options as o
 from dpfda.command.columns import read_ranges
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_UNITS, Publication
-from dpfda.command.reading import Reader, as_stated
+from dpfda.command.reading import NamedColumns, named
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
+    from dpfda.records.files import Uses
 
 
 @dataclass(frozen=True)
-class ScoresAndOutcomes(Reader["TableColumns"]):
+class ScoresAndOutcomes(NamedColumns):
     """Scores and outcomes, a row each."""
 
     public: ClassVar[Sequence[str]] = ("score",)
@@ -38,19 +39,12 @@ class ScoresAndOutcomes(Reader["TableColumns"]):
     def settings(self, given: Given) -> dict[str, object]:
         return {"unit": given.unit or given.groups, "score_bounds": _score(given)[1:]}
 
-    def read(self, given: Given) -> TableColumns:
-        from dpfda.records.columns import read_columns
-
-        labels = {"outcomes": given.outcome, "groups": given.groups}
-        uses = [(use, column) for use, column in labels.items() if column is not None]
-        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            return read_columns(given.file, [("scores", _score(given)[0])], uses, stated)
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        outcomes = ("outcomes", given.outcome)
+        return [("scores", _score(given)[0])], [outcomes, *named(given, ("groups",))]
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         return estimator.fit(table.numbers[:, 0], **table.labels)
-
-    def used(self, given: Given, table: TableColumns) -> list[str]:
-        return [_score(given)[0], given.outcome]
 
 
 def _score(given: Given) -> tuple[str, float, float]:

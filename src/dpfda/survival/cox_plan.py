@@ -132,7 +132,8 @@ class CoxPlan(PlanAgain):
     def n(self) -> int | None:
         return self.designed or self.expected_size
 
-    def _nominal(self) -> tuple[Floats, Floats] | None:
+    @cached_property
+    def _variances(self) -> tuple[Floats, Floats] | None:
         """Variances (d,) of log hazard ratios by noise, and by sampling, at even follow-ups."""
         if self.n is None:
             return None
@@ -154,10 +155,6 @@ class CoxPlan(PlanAgain):
         counts = np.tile(each * persons / self.combinations.size, self.combinations.size)
         posterior, _ = self.combinations.estimate(counts, self.table.deviation)
         return np.diag(posterior.covariance)[model.hazards :], sampling
-
-    @cached_property
-    def _variances(self) -> tuple[Floats, Floats] | None:
-        return self._nominal()
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         if self._variances is None:

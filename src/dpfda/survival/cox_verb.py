@@ -10,12 +10,13 @@ from dpfda.command import options as o
 from dpfda.command.columns import COVARIATE, by_kind, one_of, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import as_stated, ends
-from dpfda.survival.verb import CODES, FollowUps
+from dpfda.command.reading import named
+from dpfda.survival.verb import CODES, LABELS, FollowUps
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
+    from dpfda.records.files import Uses
 
 
 EXPLAINS = replace(
@@ -38,30 +39,14 @@ class ExplainedFollowUps(FollowUps):
         return (*(each for each in super().options if each.name not in left_out), EXPLAINS)
 
     def settings(self, given: Given) -> dict[str, object]:
-        return {
-            "domain_range": ends(given),
-            "labels": {"domain": given.x_label or given.time},
-            "causes": given.causes or None,
-            "censored": given.censored or None,
-            "covariates": read_covariates(given.covariates),
-            "strata": given.strata or None,
-            "unit": given.unit or given.groups,
-        }
+        own = {"covariates": read_covariates(given.covariates), "strata": given.strata or None}
+        return super().settings(given) | own
 
-    def read(self, given: Given) -> TableColumns:
-        from dpfda.records.columns import read_columns
-
-        self._check_coding(given)
-        numbers, labels = by_kind(given.covariates)
-        ends = [("event", given.event)] if given.event is not None else []
-        whose = [("groups", given.groups)] if given.groups is not None else []
-        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            return read_columns(
-                given.file,
-                [("time", given.time), *((one_of(name), name) for name in numbers)],
-                [*ends, *whose, *((one_of(name), name) for name in labels)],
-                stated,
-            )
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        numbers, labels = (
+            [(one_of(name), name) for name in names] for names in by_kind(given.covariates)
+        )
+        return [*named(given, ("time",)), *numbers], [*named(given, LABELS), *labels]
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         numbers, labels = by_kind(given.covariates)
@@ -69,10 +54,6 @@ class ExplainedFollowUps(FollowUps):
         beside |= {name: table.labels[one_of(name)] for name in labels}
         whose = table.labels.get("groups")
         return estimator.fit(table.numbers[:, 0], table.labels.get("event"), beside, groups=whose)
-
-    def used(self, given: Given, table: TableColumns) -> list[str]:
-        used = [given.time, given.event, given.groups, *read_covariates(given.covariates)]
-        return [column for column in used if column is not None]
 
 
 VERB = Publication(

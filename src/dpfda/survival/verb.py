@@ -10,14 +10,15 @@ from dpfda.command import options as o
 from dpfda.command.columns import WEIGHTS, by, read_by, read_labels, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Reader, as_stated, ends
+from dpfda.command.reading import NamedColumns, ends, named
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
+    from dpfda.records.files import Uses
 
 # What columns are for, as options and arguments are called.
-NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
+NUMBERS, LABELS = ("time", "start"), ("event", "groups")
 
 
 def _column(name: str, words: str, default: object = None) -> Option:
@@ -25,7 +26,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 
 
 @dataclass(frozen=True)
-class FollowUps(Reader["TableColumns"]):
+class FollowUps(NamedColumns):
     """Follow-ups, a row each."""
 
     public: ClassVar[Sequence[str]] = ("domain", "by", "survey_weights")
@@ -54,43 +55,26 @@ class FollowUps(Reader["TableColumns"]):
             "labels": {"domain": words} if words else None,
             "causes": given.causes or None,
             "censored": given.censored or None,
-            "levels": None if given.by is None else read_labels(given.by, "--by")[1],
+            "levels": None if getattr(given, "by", None) is None else read_labels(given.by, "--by")[1],
             "unit": given.unit or given.groups,
         }
 
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        weights = [("weights", name) for name in (read_weights(given) or ())[:1]]
+        groups = [] if given.by is None else [("by", read_by(given.by)[0])]
+        return [*named(given, NUMBERS), *weights], [*named(given, LABELS), *groups]
+
     def read(self, given: Given) -> TableColumns:
-        from dpfda.records.columns import read_columns
-
-        self._check_coding(given)
-        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            numbers = [*_named(given, NUMBERS), *(("weights", name) for name in _weights(given))]
-            return read_columns(given.file, numbers, _named(given, LABELS), stated)
-
-    @staticmethod
-    def _check_coding(given: Given) -> None:
         from dpfda.survival.endings import Coding
 
         coding = Coding.of(given.causes or None, given.censored or None)
         coding.checked(given.event is not None, given.invalid)
+        return super().read(given)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
-        uses, columns = [use for use, _ in _named(given, NUMBERS)], table.numbers.T
+        uses, columns = [use for use, _ in named(given, NUMBERS)], table.numbers.T
         weights = weights_taken(given, columns)
         return estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
-
-    def used(self, given: Given, table: TableColumns) -> list[str]:
-        return [*(column for _, column in _named(given, (*NUMBERS, *LABELS))), *_weights(given)]
-
-
-def _weights(given: Given) -> Sequence[str]:
-    """The column of weights, where one is named."""
-    return [*(read_weights(given) or ())[:1]]
-
-
-def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
-    """The columns that are named, by what they are for."""
-    named = {use: getattr(given, use) for use in uses if getattr(given, use) is not None}
-    return [(use, read_by(column)[0] if use == "by" else column) for use, column in named.items()]
 
 
 CODES = (
