@@ -24,22 +24,23 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column, Valued
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds
+from dpfda.survival.curve import OnTime
 from dpfda.survival.proportional import REACH, Combinations, Model, Posterior
 from dpfda.views import Curve
 
-DRAWS, BAND_POINTS = 2000, 201
+DRAWS = 2000
 TABLE, ROUNDS = "table", "rounds"
 STATED: tuple[Of, ...] = ("population", "noise")
 BOUND = "one follow-up a unit, covariates between their bounds"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCox(Valued):
+class ReleasedCox(OnTime):
     """Proportional hazards, published with noise: hazard ratios, and survival curves.
 
     Call it for the survival function at some values of the covariates: in the middle of the bounds of
@@ -297,21 +298,8 @@ class ReleasedCox(Valued):
     # Tables, pictures and words.
 
     @property
-    def domain_range(self) -> tuple[float, float]:
-        """First and last time."""
-        return self.cells.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Edges of the cells."""
-        return self.cells.edges
-
-    @property
     def public_units(self) -> int | None:
         return self.public_size
-
-    def _band_points(self) -> Floats:
-        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         words = "rate of events of those still without one, a unit of time"
@@ -327,15 +315,8 @@ class ReleasedCox(Valued):
         return f"survival curve {which}"
 
     @property
-    def _value_label(self) -> str:
-        return str(self.about.get("value", "share without event"))
-
-    @property
     def _where(self) -> str:
         return whole_place((*self.terms.covariates, *self.strata), self.place)
-
-    def _axis_label(self, axis: int) -> str:
-        return str(self.about.get("domain", "time"))
 
     def _claims(self) -> tuple[Claim, ...]:
         who = (

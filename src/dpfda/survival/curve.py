@@ -30,16 +30,10 @@ ORDERS: dict[Of, float] = {"sample": 0.3, "noise": 0.0, "population": 1.0}
 STATED = tuple(ORDERS)
 
 
-class LifeCurve(Valued):
-    """What is estimated from noisy counts in cells of time; of all persons, or of one group.
-
-    It is the mean, over draws of the table without noise given all that was released
-    (`dpfda.survival.lifetimes`), of that table's product-limit estimate.
-    """
+class OnTime(Valued):
+    """Shares of persons without an event over time, from what was measured in cells of time."""
 
     cells: LifeCells
-    shares: NoisyShares
-    level: str | None
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -50,6 +44,27 @@ class LifeCurve(Valued):
     def grid_points(self) -> Floats:
         """Edges of the cells."""
         return self.cells.edges
+
+    def _band_points(self) -> Floats:
+        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
+
+    @property
+    def _value_label(self) -> str:
+        return str(self.about.get("value", "share without event"))
+
+    def _axis_label(self, axis: int) -> str:
+        return str(self.about.get("domain", "time"))
+
+
+class LifeCurve(OnTime):
+    """What is estimated from noisy counts in cells of time; of all persons, or of one group.
+
+    It is the mean, over draws of the table without noise given all that was released
+    (`dpfda.survival.lifetimes`), of that table's product-limit estimate.
+    """
+
+    shares: NoisyShares
+    level: str | None
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -257,6 +272,3 @@ class LifeCurve(Valued):
             hidden = hidden_within(self._without_noise, edges, changed)
             lower, upper = np.maximum(lower - hidden, least), np.minimum(upper + hidden, most)
         return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
-
-    def _band_points(self) -> Floats:
-        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]

@@ -325,13 +325,6 @@ class ReleasedSurvival(LifeCurve):
     def public_units(self) -> int | None:
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
-    @property
-    def _value_label(self) -> str:
-        return str(self.about.get("value", "share without event"))
-
-    def _axis_label(self, axis: int) -> str:
-        return str(self.about.get("domain", "time"))
-
     def _claims(self) -> tuple[Claim, ...]:
         units = f"in shares of {several(self.unit)}"
         population = Claim(
