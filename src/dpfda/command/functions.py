@@ -1,16 +1,34 @@
-"""A verb that is a function: its parameters are the options, and its docstring is the help page."""
+"""Verbs: a function whose parameters are the options, and any verb as a command, typed or called."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
 
 from dpfda.command.declared import Declared, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
+from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    # Typer's own copy, of which no public module has the names.
+    from typer._click.core import Command, Context, Parameter
 
 WRITTEN = re.compile(r"(--\S+)? ?(.*?)(?: \(\$(\w+)\))?")
+CONTEXT = {"help_option_names": ["--help", "-h"]}
+# What is typed becomes one of these by a call.
+KINDS = {
+    str: "be text", float: "be a number", int: "be a whole number", Path: "be a path", bool: "be a flag"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,3 +120,139 @@ class Group:
     examples: Sequence[str] = ()
     panel: str | None = None
     default: str | None = None
+
+
+class UnreadableError(typer.BadParameter):
+    """What was typed for an option and cannot be read, and what it must be."""
+
+    def __init__(self, must: str, found: str, ctx: Context, param: Any) -> None:
+        self.must, self.found = must, found
+        super().__init__(f"must {must}; found {found!r}.", ctx, param)
+
+
+def plainly_read(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Parameters of a command, whose values are read as they are; flags are shown without a type.
+
+    Typer's own reader is a fourth of the time of a small command, and its errors say no value.
+    """
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+        kind = getattr(getattr(each, "type_descriptor", None), "annotation", None)
+        leaves = get_args(kind) if get_origin(kind) in (list, tuple) else (kind,)
+        if all(leaf in KINDS for leaf in leaves):
+            each.process_value = partial(_process, each, kind)  # type: ignore[method-assign]
+    return list(parameters)
+
+
+def _process(parameter: Parameter, kind: object, context: Context, value: object) -> object:
+    """A value of an option, in the place of typer's method, which is called where one is missing."""
+    if parameter.required and parameter.value_is_missing(value):
+        return type(parameter).process_value(parameter, context, value)
+    if value is None:
+        value = () if parameter.multiple or parameter.nargs == -1 else None
+    else:
+        value = _read(kind, value, context, parameter)
+    return value if parameter.callback is None else parameter.callback(context, parameter, value)
+
+
+def _read(kind: Any, value: Any, ctx: Context, param: Parameter) -> object:
+    if get_origin(kind) is list:
+        return [_read(get_args(kind)[0], each, ctx, param) for each in value]
+    if get_origin(kind) is tuple:
+        return tuple(
+            _read(own, each, ctx, param) for own, each in zip(get_args(kind), value, strict=True)
+        )
+    try:
+        return value if isinstance(value, kind) else kind(value)
+    except ValueError:
+        raise UnreadableError(KINDS[kind], str(value), ctx, param) from None
+
+
+class Plain(TyperCommand):
+    """A command whose page of help says of a flag no type."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """All that can be typed."""
+        return plainly_read(super().get_params(ctx))
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """What was typed; to a shell that asks how an option goes on, what stands before it."""
+        if ctx.resilient_parsing and args and args[-1][:1] == "-":
+            args = args[:-1]
+        for each in self.params if "--dry-run" in args else ():
+            # It writes nothing.
+            each.required = each.required and each.name != "out"
+        return super().parse_args(ctx, args)
+
+
+def command_of(verb: Declared) -> Command:
+    """The command of a verb: the parameters of the function that it calls are the options."""
+    options = verb.told()
+
+    def run(**given: object) -> None:
+        guarded(verb.run, options)(Given(**given))
+
+    parameters = [option.parameter() for option in options]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return listed(verb, run)
+
+
+def called(verb: Declared, typed: Sequence[str]) -> int:
+    """Run a verb as if it were typed; its exit status.
+
+    Raises ParameterError where what is typed cannot be read as its options.
+    """
+    with _readable():
+        return command_of(verb)([*typed], standalone_mode=False) or 0
+
+
+def read_options(verb: Declared, typed: Sequence[str]) -> Given:
+    """What would be given to a verb, which is not run. Raises as `called`."""
+    with _readable():
+        return Given(**command_of(verb).make_context(verb.name, [*typed]).params)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Of typer, whose errors have no base that all of its versions share.
+        words = getattr(error, "format_message", None)
+        if words is None:
+            raise
+        option = getattr(error, "param", None)
+        name = option.opts[0] if option is not None else "An option"
+        if isinstance(error, UnreadableError):
+            remedy = f"Write {name} {getattr(option, 'metavar', '')}."
+            raise ParameterError(name, error.must, repr(error.found), remedy) from None
+        if type(error).__name__ == "MissingParameter":
+            raise ParameterError(name, "be given", "none") from None
+        remedy = (getattr(error, "message", "") or words()).rstrip(".")
+        remedy += "." if option is None else f". Write {name} {option.metavar}."
+        raise ParameterError(name, "be readable", "other text", remedy) from None
+
+
+def _nothing() -> None:
+    """Stands for a verb in the list of them."""
+
+
+def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Command:
+    """A verb as a command."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    alone.command(
+        verb.name,
+        cls=Plain,
+        help=flowing(verb.help),
+        epilog=examples_below(verb.examples),
+        rich_help_panel=verb.panel,
+        context_settings=CONTEXT,
+    )(run)
+    return typer.main.get_command(alone)
+
+
+def examples_below(lines: Sequence[str]) -> str:
+    """Lines that can be typed, below a help page."""
+    return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)

@@ -11,8 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from dpfda.command.declared import Declared
-from dpfda.command.functions import Group
-from dpfda.command.made import CONTEXT, command_of, examples_below, listed, plainly_read
+from dpfda.command.functions import CONTEXT, Group, command_of, examples_below, listed, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
 from dpfda.numerics.scan import Late

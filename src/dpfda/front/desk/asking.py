@@ -12,7 +12,7 @@ from flask import Blueprint, request
 
 from dpfda.command import planning
 from dpfda.command.declared import REQUIRED, Given
-from dpfda.command.made import read_options
+from dpfda.command.functions import read_options
 from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk import fields as f
 from dpfda.front.desk.examples import example

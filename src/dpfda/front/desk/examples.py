@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda.command.columns import read_covariates
 from dpfda.command.declared import Given, Option
-from dpfda.command.made import read_options
+from dpfda.command.functions import read_options
 from dpfda.command.reading import Curves, ends, parse_points
 from dpfda.front.desk.fields import BESIDE, Stated
 from dpfda.front.desk.studies import Draft, planned

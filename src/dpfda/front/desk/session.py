@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from flask import g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from dpfda.command.made import called
+from dpfda.command.functions import called
 from dpfda.front.desk.fields import KNOWN
 from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.opening import Uploads

@@ -79,7 +79,7 @@ class Planned:
 
     def call(self, *more: str) -> int:
         """Run the verb; its exit status."""
-        from dpfda.command.made import called
+        from dpfda.command.functions import called
 
         return called(self.verb, [*self.typed, *more])
 
