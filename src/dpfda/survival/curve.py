@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_point, frozen
 from dpfda.bases.lifetimes import LifeCells
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from dpfda.bases.lifetimes import LifeCells
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.survival.lifetimes import CellNoise, expected_shares
 

@@ -16,10 +16,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 
