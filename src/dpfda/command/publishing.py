@@ -249,7 +249,9 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
-        return make(self.estimators[0])(**known)
+        module, name = self.estimators[0].split(":")
+        kind: type[Summary] = getattr(importlib.import_module(module), name)
+        return kind(**known)
 
 
 def budget_of(given: Given) -> dict[str, Fraction]:
@@ -321,13 +323,6 @@ def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
     from dpfda.bases.kernels import default_kernel, parse_kernel
 
     return default_kernel(domain) if text is None else parse_kernel(text, domain)
-
-
-def make(home: str) -> type[Summary]:
-    """The class at "module:Class"."""
-    module, name = home.split(":")
-    made: type[Summary] = getattr(importlib.import_module(module), name)
-    return made
 
 
 def try_plan(estimator: Summary, **further: object) -> Certificate | None:

@@ -254,13 +254,9 @@ def _number(one: object) -> int:
     return 1
 
 
-def _class(module: str, name: str) -> type:
-    """A class of a module, if that was imported; no object is of the class that is given else."""
-    return getattr(sys.modules.get(module), name, _Nothing)
-
-
-class _Nothing:
-    pass
+def _class(module: str, name: str) -> type | tuple[()]:
+    """A class of a module, if that was imported; else none, of which no object is."""
+    return getattr(sys.modules.get(module), name, ())
 
 
 def _before(pipeline: object, inside: set[int]) -> list[tuple[str, object]]:

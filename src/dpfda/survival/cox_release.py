@@ -332,7 +332,8 @@ class ReleasedCox(OnTime):
 
     def _stated(self) -> Stated:
         told = ", ".join(each.describe() for each in self.terms.covariates)
-        apart = f", with a baseline for each of {_named(self.strata)}" if self.strata else ""
+        strata = ", ".join(each.describe() for each in self.strata)
+        apart = f", with a baseline for each of {strata}" if strata else ""
         tested = {each.name: str(self.test(each.name)) for each in self.terms.covariates if each.levels}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         ratios = self.hazard_ratios
@@ -371,7 +372,3 @@ class ReleasedCox(OnTime):
 
     def _lines(self) -> dict[str, str]:
         return {"covariates": self.terms.describe(), "cells": self.cells.describe()}
-
-
-def _named(strata: tuple[Covariate, ...]) -> str:
-    return ", ".join(each.describe() for each in strata)

@@ -259,10 +259,9 @@ def hazards_of(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]
     rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST))
     causes = rates[..., :events].reshape(*theta.shape[:-1], len(cells.causes), cells.count)
     causes *= cells.widths
-    starts = (
-        scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1) if cells.late else None
-    )
-    if starts is None:
+    if cells.late:
+        starts = scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1)
+    else:
         starts = np.zeros((*theta.shape[:-1], cells.coarse + 1))
         starts[..., 0] = 1.0
     return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1) * cells.widths, starts

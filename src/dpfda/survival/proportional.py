@@ -191,12 +191,8 @@ class Posterior:
     def seen(self, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
         """The law after a gradient at `at`, with noise of a covariance (P, P) or of variances (P,)."""
         carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
-        return self._moved(
-            self.precision + carried @ information,
-            self.weighted + carried @ (information @ self.at + gradient),
-        )
-
-    def _moved(self, precision: Floats, weighted: Floats) -> Posterior:
+        precision = self.precision + carried @ information
+        weighted = self.weighted + carried @ (information @ self.at + gradient)
         step = np.clip(np.linalg.solve(precision, weighted) - self.at, -FARTHEST, FARTHEST)
         return Posterior(self.at + step, precision, weighted)
 
@@ -227,18 +223,13 @@ class Combinations:
     model: Model
 
     def __post_init__(self) -> None:
-        if not self.fits:
+        if self._numbers not in PARTS or self.size > LARGEST_TABLE:
             raise ParameterError(
                 "covariates",
                 f"have at most {LARGEST_TABLE} combinations of levels and parts of numbers in a table",
                 f"{self.size if self._numbers in PARTS else 'more than four numbers'}",
                 "Set delta (for example 1e-6) or rho, which take any number; or leave some out.",
             )
-
-    @property
-    def fits(self) -> bool:
-        """Whether they are few enough."""
-        return self._numbers in PARTS and self.size <= LARGEST_TABLE
 
     @property
     def _numbers(self) -> int:

@@ -414,14 +414,10 @@ def _(view: Image, axis: Axes) -> None:
         else np.where(view.faded if view.rows else view.faded.T, PALE, 1.0),
     )
     if view.contour is not None and view.values.min() < view.contour < view.values.max():
-        cells = [_middles(end, size) for end, size in zip(view.extent, view.values.shape, strict=True)]
+        middles = [(np.arange(size) + 0.5) / size for size in view.values.shape]
+        cells = [low + (high - low) * at for (low, high), at in zip(view.extent, middles, strict=True)]
         axis.contour(*cells, view.values.T, levels=[view.contour], colors="black", linewidths=1)
     bar = axis.figure.colorbar(image, ax=axis)
     _write(bar.ax.yaxis.label, *_balanced(view.value_label, BAR_COLUMNS))
     if view.names:
         bar.set_ticks(range(len(view.names)), labels=[visible(name) for name in view.names], **PLAIN)
-
-
-def _middles(ends: tuple[float, float], cells: int) -> np.ndarray:
-    start, end = ends
-    return np.asarray(start + (end - start) * (np.arange(cells) + 0.5) / cells)

@@ -178,7 +178,9 @@ def gaussian_limit(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
 
     def within(square: Fraction) -> bool:
-        return gaussian_delta(epsilon, _root(square)) <= delta
+        with precision(PRECISION):
+            root = upper_end(enclosed(square).sqrt())
+        return gaussian_delta(epsilon, root) <= delta
 
     return turning(within)[0]
 
@@ -249,8 +251,3 @@ def _smoothed(loss: PureLoss | LaplaceLoss | RangeLoss | BlockLoss, buffer: Frac
         return sine**power * (first + second * square) * (-((e * cosine) ** 2) / (2 * b)).exp()
 
     return arb(acb.integral(integrand, 0, arb.pi(), rel_tol=arb(2) ** -90, abs_tol=arb(2) ** -90).real)
-
-
-def _root(square: Fraction) -> Fraction:
-    with precision(PRECISION):
-        return upper_end(enclosed(square).sqrt())
