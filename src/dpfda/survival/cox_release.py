@@ -130,11 +130,6 @@ class ReleasedCox(OnTime):
         sampling = np.linalg.inv(information) if choice(of, "of", STATED) == "population" else 0.0
         return np.asarray(posterior.covariance + sampling)
 
-    def _part(self, place: Mapping[str, object]) -> Self:
-        made = replace(self, place=place)
-        vars(made)["_law"] = self._law
-        return made
-
     # Effects.
 
     @property
@@ -220,7 +215,11 @@ class ReleasedCox(OnTime):
         given = {**(at or {}), **values}
         self._terms_at(given)
         numbers = {each.name for each in self.terms.covariates if each.bounds is not None}
-        return self._part({k: float(v) if k in numbers else str(v) for k, v in given.items()})
+        place = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
+        made = replace(self, place=place)
+        # It is the law of the same parameters wherever it is looked at.
+        vars(made)["_law"] = self._law
+        return made
 
     def _terms_at(self, place: Mapping[str, object]) -> Floats:
         """Terms (d,) at values of covariates; strata are checked."""

@@ -178,16 +178,12 @@ class Imagined:
         drawn: Line = self.release.view(LEVEL).lines[0]
         return drawn
 
-    @property
-    def unit_of_values(self) -> str:
-        """Unit of the values, where their label has one."""
-        return self.shape.labels["value"].partition("(")[2].rstrip(")")
-
     @cached_property
     def facts(self) -> dict[str, str]:
         """What is to be expected, and what came out this once."""
         free, bounded = self.means
-        grid, unit = self.release.grid_points, self.unit_of_values
+        # The unit of the values, where their label has one.
+        grid, unit = self.release.grid_points, self.shape.labels["value"].partition("(")[2].rstrip(")")
         expected, line = self.plan.expected_error(DRAWS), self._line
         error = 0.0 if expected is None else self.plan.typical(expected.total)
         half = 0.0 if line.lower is None or line.upper is None else np.mean(line.upper - line.lower) / 2

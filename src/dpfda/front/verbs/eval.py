@@ -109,14 +109,13 @@ def evaluate(
     elif csv is None:
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
-        told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
+        told = {
+            heads.get(name, name): [each if isinstance(each, str) else f"{each:.6g}" for each in column]
+            for name, column in columns.items()
+        }
         say(aligned(told))
     else:
         say(f"{so_many(len(next(iter(columns.values()))), 'point')} written to {csv}")
-
-
-def _told(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _check_band(release: Release, band: str, of: str | None) -> None:

@@ -47,7 +47,8 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     releases = read_study(study)
     if rest:
         releases = [each for each in releases if not each.out.exists()]
-    say(f"{study}: {so_many(len(releases), 'release')}, SHA-256 {_digest(study)}")
+    digest = hashlib.sha256(study.read_bytes()).hexdigest()
+    say(f"{study}: {so_many(len(releases), 'release')}, SHA-256 {digest}")
     before = tried.BEFORE.set({})
     try:
         for each in releases:
@@ -142,8 +143,9 @@ def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
 
 
 def options_of(verb: Declared) -> dict[str, Option]:
-    """Options of a verb by what each is called in a study."""
-    return {name: option for option in verb.told() for name in _names(option)}
+    """Options of a verb by what each is called in a study: as it is typed, or by the parameter."""
+    named = [option for option in verb.told() if option.flag]
+    return {name: each for each in named for name in (_plain(each.flag.lstrip("-")), each.name)}
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -159,11 +161,6 @@ def _read(path: Path) -> dict[str, object]:
 
 def _plain(name: str) -> str:
     return name.replace("-", "_")
-
-
-def _names(option: Option) -> set[str]:
-    """By what an option is known in a study: as it is typed, or by the parameter."""
-    return {_plain(option.flag.lstrip("-")), option.name} if option.flag else set()
 
 
 def typed_as(option: Option, value: object, where: str, folder: Path) -> list[str]:
@@ -191,10 +188,6 @@ def _path(folder: Path, name: str) -> str:
     """A path as it is typed: one that begins with a dash would be read as an option."""
     path = str(folder / name)
     return f"./{path}" if path.startswith("-") else path
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _shown(value: object) -> str:
