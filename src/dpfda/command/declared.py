@@ -67,20 +67,19 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
     own = _parameters(homes[0]) if homes else {}
     gathered = [home for name, home in GATHERED.items() if name in own]
     for home in gathered:
-        for name, (kind, words, default) in _parameters(home).items():
-            found.setdefault(name, Parameter(words, _choices(kind), default))
-    for number, home in enumerate(homes):
-        for name, (kind, words, default) in _parameters(home).items():
-            if (name in found or number == 0) and not (name in found and found[name].words):
-                choices = _choices(kind)
-                first = found[name].default if name in found else default
-                found[name] = Parameter("" if words.startswith(ELSEWHERE) else words, choices, first)
+        found = _parameters(home) | found
+    for home in homes:
+        for name, each in _parameters(home).items():
+            if name in found and not found[name].words:
+                found[name] = replace(each, default=found[name].default)
+            elif home == homes[0]:
+                found.setdefault(name, each)
     return found
 
 
 @cache
-def _parameters(home: str) -> dict[str, tuple[str, str, object]]:
-    """Type, words and default of the parameters of a class."""
+def _parameters(home: str) -> dict[str, Parameter]:
+    """The parameters of a class; those that another one explains have no words."""
     module, name = home.split(":")
     root, *parts = module.split(".")
     source = pkgutil.get_data(root, "/".join(parts) + ".py")
@@ -88,13 +87,14 @@ def _parameters(home: str) -> dict[str, tuple[str, str, object]]:
         raise ModuleNotFoundError(module)
     (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
     words = described(ast.get_docstring(found) or "")
-    made = [n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
-    pairs = _defaults(made[0].args) if made else _fields(found)
-    return {key: (*words.get(key, ("", "")), default) for key, default in pairs}
-
-
-def _choices(kind: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"['\"]([\w-]+)['\"]", kind)) if kind[:1] == "{" else ()
+    written = [n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+    pairs = _defaults(written[0].args) if written else _fields(found)
+    made: dict[str, Parameter] = {}
+    for key, default in pairs:
+        kind, said = words.get(key, ("", ""))
+        choices = re.findall(r"['\"]([\w-]+)['\"]", kind) if kind[:1] == "{" else ()
+        made[key] = Parameter("" if said.startswith(ELSEWHERE) else said, tuple(choices), default)
+    return made
 
 
 def _fields(found: ast.ClassDef) -> list[tuple[str, object]]:
