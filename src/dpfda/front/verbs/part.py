@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
-from dpfda.command.running import say
+from dpfda.command.running import say, typed
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     Read = tuple[TableColumns | TableCurves, Records, Beside]
 
+# Options of what is agreed on, which a part has not.
+AGREED = (o.PARAMETERS["missing"], o.PARAMETERS["invalid"])
 # What is read as columns, and what must be said of it.
 POINTS = {
     "density": "name the columns of the points, with commas",
@@ -137,10 +138,8 @@ def _agreed() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        message = str(error)
-        for parameter in ("missing", "invalid"):
-            message = re.sub(rf"{parameter}='(\w+)'", rf"--{parameter} \1", message)
-        if message == str(error):
+        message = typed(error, AGREED)
+        if not any(option.flag in message for option in AGREED):
             raise
         told = " How records are read is agreed: make another (dpfda agree), with this."
         raise DataError(message + told, error.parameter) from None
