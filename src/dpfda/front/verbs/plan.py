@@ -26,7 +26,7 @@ from a wider population, at most). They are the middle over ordinary curves betw
 --kernel, for a mean as rough as the kernel and as large as allowed. The limit is what no such noise
 can go below."""
 # What a verb says of its file, its output and its account has no part in a plan.
-LEFT_OUT = ("ledger", "invalid")
+LEFT_OUT = ("ledger", "invalid", "codes")
 OWN = (
     Option(
         "units", "--units", "N",
