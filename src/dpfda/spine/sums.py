@@ -277,7 +277,9 @@ class Summation:
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
-        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
+        # Sums on the grid go by blocks of their own, or in compiled loops.
+        alone = self.plan.on_grid is not None and curves.usable.all()
+        step = max(1, curves.usable.size if alone else self._step())
         for start in range(0, curves.usable.size, step):
             rows = slice(start, start + step)
             self._add_block(total, curves.values[rows], curves.usable[rows])
