@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
     def leading(self, count: int) -> Rows:
         """The first coefficients of every row."""
-        return Rows(self.mantissas[:, :count].copy(), self.exponents)
+        return Rows(np.ascontiguousarray(self.mantissas[:, :count]), self.exponents)
 
 
 def row_exponents(values: Floats) -> Integers:
