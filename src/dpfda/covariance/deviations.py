@@ -279,11 +279,11 @@ def outer_sum(
 
 def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
     """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
-    plan, lengths, kept = stage.plan, [], []
-    everything = stage.components if plan.subspace is None else plan.basis.eigenvalues.size
+    size, lengths, kept = stage.components, [], []
+    everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
     for rows in _deviations(curves, stage, everything):
         lengths.append(row_lengths(rows))
-        kept.append(rows.leading(stage.components))
+        kept.append(rows.leading(size))
     return np.concatenate(lengths), kept
 
 
