@@ -572,7 +572,7 @@ class TestEstimate:
                 1.0, bounds=(-1, 1), center="pairs", domain=(0, 1), missing="complete"
             )
             prepared = estimator.prepare(long)
-            stage = first_stage(prepared, prepared.plan.certified())
+            stage, _ = first_stage(prepared, prepared.plan.certified())
             size = prepared.plan.noise(stage.size).size
             moments = outer_sum(prepared.total, stage, size).through(partial(np.array, dtype=object))
             return moments, prepared.plan.ball.radius
@@ -793,7 +793,8 @@ class TestBudget:
             )
             prepared = estimator.prepare(np.vstack([record, 0 * record]))
             noise = prepared.plan.noise(2)
-            total = outer_sum(prepared.total, first_stage(prepared, prepared.plan.certified()), size)
+            stage, _ = first_stage(prepared, prepared.plan.certified())
+            total = outer_sum(prepared.total, stage, size)
             sums.append(total)
         # The same noise on both: that the limits hold needs no independence.
         drawn = [noise.draw() for _ in range(trials)]

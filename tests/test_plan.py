@@ -378,11 +378,23 @@ def test_nearby_budgets_have_nearby_answers():
     plans = [plan.at(epsilon=1.1**step) for step in range(-14, 4)]
     errors = np.array([[*each.outlook()] for each in plans])
     steps = errors[1:] / errors[:-1]
-    assert np.all((steps > 0.85) & (steps < 1.01))
+    assert np.all((steps > 0.85) & (steps < 1.04))
     # Where the largest distance of the line begins to be measured, by a side of the box, the next tenth
-    # of the budget gains nothing.
+    # of the budget gains nothing: in 768 releases of each the error rose by .028 of itself.
     began = [plan.has_distance for plan in plans]
     assert np.flatnonzero(np.any(steps >= 1.0, axis=1)).tolist() == [began.index(True) - 1]
+
+
+def test_the_middle_over_ordinary_curves_is_that_of_releases():
+    # Means of 96 logarithms differed by .025 between runs: beyond .11 with a chance below .001.
+    at, logs = np.linspace(0, 1, POINTS), []
+    for units in (150, 800):
+        made = PrivateMean(1.0, bounds=(0, 1))
+        planned = made.plan(units, POINTS).error
+        for curve in ordinary_curves(at, 48):
+            line = made.fit(np.tile(curve, (units, 1))).release_(at)
+            logs.append(np.log(np.sqrt(np.mean((line - curve) ** 2)) / planned))
+    assert abs(np.mean(logs)) < 0.11
 
 
 def test_nine_of_ten_releases_keep_to_what_was_asked_for():

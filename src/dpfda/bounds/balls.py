@@ -91,10 +91,8 @@ class IntegerBall:
             return _onto_l1_ball(times_powers(mantissas, exponents), float(self.radius))
         if self.norm == "linf":
             return np.clip(times_powers(mantissas, exponents), -self.radius, self.radius)
-        squares = np.zeros(mantissas.shape[0])
-        for column in mantissas.T:
-            squares += column * column
-        scale = np.minimum(np.ldexp(1.0, exponents), self.radius / np.sqrt(squares))
+        longest = self.radius / np.sqrt(sum_columns(mantissas * mantissas))
+        scale = np.minimum(np.ldexp(1.0, exponents), longest)
         return np.asarray(mantissas * scale[:, None])
 
     def inside(self, integers: Integers) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -262,24 +262,29 @@ class Deviations:
         return Paired(np.where(both[:, None], difference, 0.0), both, curves)
 
 
-def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
+def outer_sum(
+    curves: Curves, stage: Stage, components: int, rows: Iterable[Rows] | None = None
+) -> OuterSum:
     """Subtract the center, embed, clip, round, multiply out and add up.
 
-    Unusable rows count as the center itself: they add nothing.
+    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
+    again.
     """
     total = OuterSum(components)
     with np.errstate(all="ignore"):
-        for rows in _deviations(curves, stage, components):
-            total.add(stage.plan.ball.clip(rows))
+        for some in _deviations(curves, stage, components) if rows is None else rows:
+            total.add(stage.plan.ball.clip(some))
     return total
 
 
-def lengths(curves: Curves, stage: Stage) -> Floats:
-    """Lengths (n,) of the deviations from the center that are shortened. Private."""
-    plan = stage.plan
-    everything = plan.subspace is not None
-    components = plan.basis.eigenvalues.size if everything else plan.noise(stage.size).size
-    return np.concatenate([row_lengths(rows) for rows in _deviations(curves, stage, components)])
+def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
+    """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
+    size, lengths, kept = stage.components, [], []
+    everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
+    for rows in _deviations(curves, stage, everything):
+        lengths.append(row_lengths(rows))
+        kept.append(rows.leading(size))
+    return np.concatenate(lengths), kept
 
 
 def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
@@ -287,25 +292,25 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     plan = stage.plan
     # Pairs are differences already.
     center = 0.0 if plan.about["center"] == "pairs" else stage.center
-    analysis, grid, restrict = plan.basis.analysis, plan.basis.grid_points, _restriction(plan)
     # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
     largest = np.finfo(np.float64).max / 4
+    center, lower, upper = (np.clip(each, -largest, largest) for each in (center, *_bounds(plan)))
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    analysis = plan.basis.analysis
     public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
-            centered = restrict(curves.values[rows], grid) - center
-            np.clip(centered, -largest, largest, out=centered)
+            centered = np.clip(curves.values[rows], lower, upper)
+            centered -= center
             if not curves.usable[rows].all():
                 centered[~curves.usable[rows]] = 0.0
             yield product(centered, public[:, :components], exponent, bits)
 
 
-def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
-    """Values clipped to the bounds on a record, where these are on values."""
+def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:
+    """What values are clipped to: the bounds on a record, where these are on values."""
     written = plan.bounded["records"]
     if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
-        return lambda values, grid: values
-    lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
-    return lambda values, grid: np.asarray(np.clip(values, lower, upper))
+        return np.array(-np.inf), np.array(np.inf)
+    return np.array(written["lower"]), np.array(written["upper"])

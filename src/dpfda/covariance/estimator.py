@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.covariance.deviations import Deviations, Paired, lengths, outer_sum
+from dpfda.covariance.deviations import Deviations, Paired, measured, outer_sum
 from dpfda.covariance.plan import CovariancePlan
 from dpfda.covariance.pooled import PooledCovariance
 from dpfda.covariance.publish import Stage, release_covariance, released_count
@@ -29,6 +29,7 @@ from dpfda.covariance.strategies import (
 )
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import below_one, whole
 from dpfda.privacy.certificates import Certificate
@@ -129,10 +130,8 @@ class SecondMoments(Estimator):
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
         charge(self._paying(), certificate, plan.entry())
-        stage = first_stage(prepared, certificate)
-        subspace = stage.plan.subspace
-        size = stage.plan.noise(stage.size).size if subspace is None else subspace.components
-        return stage, outer_sum(prepared.total, stage, size), certificate
+        stage, rows = first_stage(prepared, certificate)
+        return stage, outer_sum(prepared.total, stage, stage.components, rows), certificate
 
     def _checked(self) -> tuple[Guarantee, Deviations]:
         guarantee = check_choices(self)
@@ -405,8 +404,13 @@ def covariance_plan(
     return plan
 
 
-def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certificate) -> Stage:
-    """Release count, mean and radius, where they are private. The ledger has been charged."""
+def first_stage(
+    prepared: Prepared[CovariancePlan, Curves], certificate: Certificate
+) -> tuple[Stage, list[Rows] | None]:
+    """Release count, mean and radius, where they are private. The ledger has been charged.
+
+    Where lengths were measured, private coefficients are handed on.
+    """
     plan, curves = prepared.plan, prepared.total
     divisor: float | NoisyCount = float(plan.size or 1)
     if plan.count_noise is not None:
@@ -422,12 +426,13 @@ def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certifi
             center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
         stage = Stage(plan, divisor, np.asarray(center), mean)
     if plan.choice is None:
-        return stage
-    selection = plan.choice.released(lengths(curves, stage))
+        return stage, None
+    lengths, rows = measured(curves, stage)
+    selection = plan.choice.released(lengths)
     radius = plan.radius_from(selection, stage.size)
     subspace = plan.subspace is not None
     chosen = plan.shortened(radius) if subspace else plan.shortened(radius, stage.size)
-    return replace(stage, plan=chosen, selection=selection)
+    return replace(stage, plan=chosen, selection=selection), rows
 
 
 def _released_mean(

@@ -73,6 +73,12 @@ class Stage:
         """Number of units that designs are made for."""
         return max(1, round(self.count)) if isinstance(self.divisor, NoisyCount) else int(self.count)
 
+    @property
+    def components(self) -> int:
+        """How many coefficients of a record are multiplied out."""
+        subspace = self.plan.subspace
+        return self.plan.noise(self.size).size if subspace is None else subspace.components
+
     def before(self, whole: Guarantee) -> list[Guarantee]:
         """What was achieved for count, mean and choice of the radius, where they were released."""
         found = [] if self.mean is None else self.mean.certificate.achieved_within(whole)

@@ -29,6 +29,10 @@ class Rows(NamedTuple):
     mantissas: Floats
     exponents: Integers
 
+    def leading(self, count: int) -> Rows:
+        """The first coefficients of every row."""
+        return Rows(np.ascontiguousarray(self.mantissas[:, :count]), self.exponents)
+
 
 def row_exponents(values: Floats) -> Integers:
     """Smallest e with ``|values| < 2**e`` in each row; a maximum does not depend on order."""
@@ -111,6 +115,6 @@ def row_lengths(rows: Rows) -> Floats:
 def sum_columns(matrix: Floats) -> Floats:
     """Row sums in a fixed order, column by column, so that a row's sum depends on that row alone."""
     total = np.zeros(matrix.shape[0])
-    for column in matrix.T:
+    for column in np.ascontiguousarray(matrix.T):
         total += column
     return total

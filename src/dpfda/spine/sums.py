@@ -30,6 +30,8 @@ from dpfda.spine.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**16
+# Of curves that have been read compiled loops save more from here on than it takes to load them.
+LARGE = 2**26
 # Of another type than the compiled loops read, made doubles in the processor's cache.
 CONVERTED_AT_ONCE = 2**17
 # Entries of a matrix up to which products with it are faster than a transform of each record by itself.
@@ -277,7 +279,8 @@ class Summation:
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
-        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
+        large = self.plan.on_grid is not None and curves.values.size >= LARGE and curves.usable.all()
+        step = curves.usable.size if large else self._step()
         for start in range(0, curves.usable.size, step):
             rows = slice(start, start + step)
             self._add_block(total, curves.values[rows], curves.usable[rows])

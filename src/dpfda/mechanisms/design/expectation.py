@@ -30,8 +30,12 @@ IMAGES = 60
 # the bounds allow to a thousandth.
 MIDDLE = (0.2, 0.8)
 CURVE_SCALES = 10.0 ** (-2 / 3 * np.arange(1, 5))
-# Ordinary curves that a line is expected for, and those of which the whole estimate is made.
-CURVES, WHOLE = 48, 12
+# Ordinary curves that a line is expected for, and those of which the whole estimate is made; and by how
+# much a local component, a constant and the law of a box change a squared error on the usual cells: in
+# the geometric mean over 48 curves and 30 settings (20 to 200 points, 30 to 100,000 units times epsilon,
+# pure, approximate, add-remove). In 30 others the logarithm differed from it by .037, as a root mean
+# square, and by .039 from what twelve simulated estimates said.
+CURVES, WHOLE, GAINED = 48, 12, 0.955
 
 
 @dataclass(frozen=True)
@@ -185,8 +189,9 @@ def _of_lines(
 ) -> LineError:
     """Errors of the line of a mean between bounds over ordinary curves, several releases of each.
 
-    Most releases are of the estimate before the local component, a constant and the law of a box; by how
-    much these change an error is found with a few releases of the whole estimate.
+    Most releases are of the estimate before the local component, a constant and the law of a box. Where
+    cells are fine for a stated detail, and near public curves, these change an error by more or less
+    than usual: how much is found with a few releases of the whole estimate.
     """
     step = design.step(problem)
     counted = design.counts > 0
@@ -206,10 +211,12 @@ def _of_lines(
     # All at once: a call for each release would take longer than its numbers do.
     lines = np.clip(model.first_means(np.concatenate(released)), 0.0, 1.0)
     errors = lines.reshape(again, *means.shape) - means
-    whole = np.array([model.on_grid(model.posterior(row).line) for row in released[0][:WHOLE]])
-    ratios = ((whole - means[:WHOLE]) ** 2 @ shares) / (errors[0, :WHOLE] ** 2 @ shares)
     squares, apart = errors**2 @ shares, (errors - np.roll(errors, 1, axis=0)) ** 2 @ shares / 2
-    factor = Outlook.of(ratios).typical
+    factor, stated = GAINED, problem.curves
+    if stated is None or stated.cells is not None or prior.centers.size:
+        whole = np.array([model.on_grid(model.posterior(row).line) for row in released[0][:WHOLE]])
+        ratios = ((whole - means[:WHOLE]) ** 2 @ shares) / (errors[0, :WHOLE] ** 2 @ shares)
+        factor = Outlook.of(ratios).typical
     typical, most = (value * factor for value in Outlook.of(squares.ravel()))
     noise = typical * min(1.0, float(np.mean(apart) / np.mean(squares)))
     return LineError(typical - noise, noise, most)
