@@ -28,7 +28,7 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
-from dpfda.numerics.errors import DataError, DpfdaError
+from dpfda.numerics.errors import DataError, DpfdaError, Private
 from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
@@ -61,7 +61,7 @@ SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivateSum:
+class PrivateSum(Private):
     """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
 
     Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
@@ -76,9 +76,6 @@ class PrivateSum:
     count: int
     refusal: str = ""
     parts: frozenset[int] = frozenset()
-
-    def __repr__(self) -> str:
-        return "PrivateSum(content private)"
 
 
 def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: object = None) -> IntegerSum:
@@ -214,7 +211,7 @@ def sent(total: IntegerSum, number: int) -> PrivateSum:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Seen:
+class Seen(Private):
     """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
 
     once, twice: Who is there, and who is in several of them.
@@ -229,9 +226,6 @@ class Seen:
     held: dict[int, bytes]
     records: int
     refusal: str = ""
-
-    def __repr__(self) -> str:
-        return "Seen(content private)"
 
     @property
     def several(self) -> bool:
@@ -314,7 +308,7 @@ def places_of(marks: Integers, bits: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dealt:
+class Dealt(Private):
     """Records on their way to a bucket, with the marks of their persons. Private.
 
     rows, said: As the partition holds them.
@@ -335,9 +329,6 @@ class Dealt:
         """By which Dask tells when to write it to disk."""
         held = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
         return int(held) + self.marks.nbytes
-
-    def __repr__(self) -> str:
-        return "Dealt(content private)"
 
 
 def _dealt(

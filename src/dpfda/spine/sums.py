@@ -15,7 +15,7 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
-from dpfda.numerics.errors import DataError, Kept, ParameterError
+from dpfda.numerics.errors import DataError, Kept, ParameterError, Private
 from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import known
@@ -277,9 +277,7 @@ class Summation:
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
-        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
-        for start in range(0, curves.usable.size, step):
-            rows = slice(start, start + step)
+        for rows in self._blocks(curves.usable.size):
             self._add_block(total, curves.values[rows], curves.usable[rows])
 
     def finish(self, total: IntegerSum, plan: MeanPlan) -> IntegerSum:
@@ -366,12 +364,9 @@ class Readable(Kept):
         lengths[: found.size] = found
         return lengths
 
-    def __repr__(self) -> str:
-        return "Readable(content private)"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summed:
+class Summed(Private):
     """Records that were added up, before it is said what of their sum gets noise.
 
     summation: Public: how.
@@ -385,9 +380,6 @@ class Summed:
         """The integers that get noise under a plan of the same sums."""
         with np.errstate(all="ignore"):
             return self.summation.finish(self.added, plan)
-
-    def __repr__(self) -> str:
-        return "Summed(content private)"
 
 
 # A plan of a mean, and what has its integers: not said yet is what of them gets noise.

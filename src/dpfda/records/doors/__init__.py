@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.scan import classes_in
 
 # What needs no door, by its exact type: most of what is asked about.
 PLAIN = (np.ndarray, list, tuple, type(None))
@@ -81,16 +79,11 @@ def door_of(data: object) -> Door | None:
     """The door for a container, by its type; None for arrays, sequences and tables."""
     if type(data) in PLAIN:
         return None
-    _load(tuple(__path__))
+    # Loaded once: what derives from a door is known then.
+    classes_in(__name__, "recognises")
     return next(
         (door for door in (kind() for kind in Door.__subclasses__()) if door.recognises(data)), None
     )
-
-
-@cache
-def _load(path: tuple[str, ...]) -> None:
-    for found in pkgutil.iter_modules(path):
-        importlib.import_module(f"{__name__}.{found.name}")
 
 
 __all__ = ["Door", "Handed", "door_of"]
