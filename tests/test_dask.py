@@ -41,7 +41,7 @@ from dpfda.spine.clusters import (
     summed,
     total_on_cluster,
 )
-from dpfda.spine.counted import pooled_for
+from dpfda.spine.pooled import pooled_for
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")

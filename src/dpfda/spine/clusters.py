@@ -35,8 +35,7 @@ from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, ro
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
 from dpfda.spine.arguments import Beside
-from dpfda.spine.counted import Units, pooled_for
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled import PooledSum, Units, pooled_for
 
 if TYPE_CHECKING:
     from pandas import DataFrame

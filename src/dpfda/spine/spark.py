@@ -31,8 +31,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.spine.arguments import Beside
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
-from dpfda.spine.counted import pooled_for
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled import PooledSum, pooled_for
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray, RecordBatch, Table
