@@ -305,12 +305,8 @@ def clip_and_add(
     if near and times > 1 and values.shape[0] >= WORTHWHILE * times:
         begun, unusable = _clip_wide_rows(values, times, shift, half_widths, scales, totals, usable)
     for start in range(begun, values.shape[0], CHUNK):
-        stop, count = min(start + CHUNK, values.shape[0]), 0
-        for i in range(start, stop):
-            good, chosen[count] = is_finite(values[i]), i
-            count += int(good)
-            if usable.size:
-                usable[i] = good
+        stop = min(start + CHUNK, values.shape[0])
+        count = _finite_rows(values, start, stop, chosen, usable)
         unusable += stop - start - count
         if near:
             _clip_rows(values, chosen[:count], shift, half_widths, scales, totals)
