@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,12 @@ from dpfda.records.cells import NO_DATE, Dates, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table
 from dpfda.records.lines import Notation
 from dpfda.records.parquet_tables import each_number, label_of, settle
+
+if TYPE_CHECKING:
+    from pyreadstat import metadata_container
+
+    # Columns of a file, and what it says of them.
+    Held: TypeAlias = tuple[Mapping[str, Sequence[object]], metadata_container]
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 # By which function of pyreadstat each is read.
@@ -207,9 +213,9 @@ def open_statistics(path: Path) -> CellFile:
     with needed("pyreadstat", "formats", "Reading files of Stata, SPSS and SAS"):
         import pyreadstat
 
-    read = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
+    read: Callable[..., Held] = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
 
-    def opened(**asked: object) -> Any:
+    def opened(**asked: object) -> Held:
         try:
             # Moments stay numbers: one that is too far for a date would make all of the file unreadable.
             return read(str(path), output_format="dict", disable_datetime_conversion=True, **asked)

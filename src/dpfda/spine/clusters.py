@@ -29,12 +29,12 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError, Private
-from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame
+from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame, shape_of
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
-from dpfda.spine.arguments import Beside
+from dpfda.spine.arguments import Beside, Labels
 from dpfda.spine.pooled import PooledSum, Units, pooled_for
 
 if TYPE_CHECKING:
@@ -126,17 +126,17 @@ def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Besid
     return pool.publish(total_on_cluster(pool, X, groups, y), estimator.ledger)
 
 
-def _units(estimator: Estimator, X: object, groups: Any) -> int:
+def _units(estimator: Estimator, X: object, groups: Labels) -> int:
     """How many units there are."""
     settings = estimator.settings
     if groups is not None and not is_dask(groups):
-        return units_of(groups, len(groups), settings.reading.invalid)[1]
+        return units_of(groups, shape_of(groups)[0], settings.reading.invalid)[1]
     known = rows_of(X) if groups is None else None
     whose = X if groups is None else groups
     return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
 
 
-def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[Any, dict[str, object]]:
+def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[object, dict[str, object]]:
     """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
 
     Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
