@@ -74,6 +74,8 @@ from dpfda.releases.function import ReleasedFunction
 class Estimator(Protocol):
     """A summary that can be prepared and charged, such as `PrivateMean`."""
 
+    mechanism: object
+
     def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
