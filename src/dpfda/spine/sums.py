@@ -106,16 +106,11 @@ class Summation:
         Raises DataError with the place of a value that is not finite, unless repairing. The sum is then
         useless.
         """
-        placed = self.plan.on_grid
-        if placed is not None and self._plain:
-            totals, unusable = grid_sum(matrix, placed.rule)
+        if self._plain and (found := self._bounded(matrix)) is not None:
+            totals, unusable = found
             total.add_totals(totals, matrix.shape[0])
-            self._check(unusable, matrix, first_row)
-            return
-        if self._in_l1 is not None and self._plain:
-            added, unusable = l1_sum(matrix, self._in_l1)
-            total.add_totals(added, matrix.shape[0])
-            self._check(unusable, matrix, first_row)
+            if unusable and self.reading.invalid == "refuse":
+                refuse_unusable(matrix, first_row, _fills(self.plan.basis))
             return
         if self._compiled(matrix):
             for start, block in _direct(matrix):
@@ -203,6 +198,15 @@ class Summation:
         """A block of records, checked, filled and standardised."""
         return read_block(block, self.plan.basis, self.reading, first_row)
 
+    def _bounded(self, values: Cells) -> tuple[Integers | list[int], int] | None:
+        """Exact totals of records as they are, and how many of them cannot be used.
+
+        None where a bound is enforced neither on the grid nor in an l1 ball: then each is embedded.
+        """
+        if self.plan.on_grid is not None:
+            return grid_sum(values, self.plan.on_grid.rule)
+        return None if self._in_l1 is None else l1_sum(values, self._in_l1)
+
     @cached_property
     def _in_l1(self) -> L1Rule | None:
         """How an l1 bound is enforced on the coefficients that are needed, where there is a rule."""
@@ -262,18 +266,10 @@ class Summation:
             self._curves(matrix[rows], first_row + rows.start)
 
     @property
-    def _fills(self) -> bool:
-        return _fills(self.plan.basis)
-
-    @property
     def _plain(self) -> bool:
         """Whether records are taken as they are."""
         read = self.reading
         return read.missing == "refuse" and not read.standardize and self.embedding is None
-
-    def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
-        if unusable and self.reading.invalid == "refuse":
-            refuse_unusable(matrix, first_row, self._fills)
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
@@ -299,14 +295,9 @@ class Summation:
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
         plan = self.plan
-        if plan.on_grid is not None:
-            if not usable.all():
-                values = np.where(usable[:, None], values, np.nan)
-            total.add_totals(grid_sum(values, plan.on_grid.rule)[0], usable.size)
-            return
-        if self._in_l1 is not None:
-            unknown = np.where(usable[:, None], values, np.nan)
-            total.add_totals(l1_sum(unknown, self._in_l1)[0], usable.size)
+        known_values = values if usable.all() else np.where(usable[:, None], values, np.nan)
+        if (found := self._bounded(known_values)) is not None:
+            total.add_totals(found[0], usable.size)
             return
         centered = plan.bound.restrict(values, flat_grid(plan.basis))
         total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
