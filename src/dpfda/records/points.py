@@ -101,16 +101,13 @@ def cell_weights(
     exponent: At most 31.
     weights: array (n,) of int, optional. From 0 to 2^exponent.
     """
-    kept, weights = index[usable], None if weights is None else weights[usable]
     if codes is None:
-        return [int(value) for value in _held(kept, cells, exponent, weights)]
-    owner = codes[usable].astype(np.int64)
-    pairs, place = np.unique(owner * cells + kept, return_inverse=True)
-    sizes = np.bincount(owner, minlength=1)
-    shares = _held(place.ravel(), pairs.size, exponent, weights) // sizes[pairs // cells]
+        weights = None if weights is None else weights[usable]
+        return [int(share) for share in _held(index[usable], cells, exponent, weights)]
+    found, upto = ranked(index, usable, codes, exponent, weights)
     total = np.zeros(cells, dtype=np.int64)
-    np.add.at(total, pairs % cells, shares)
-    return [int(value) for value in total]
+    total[found] = np.diff(upto, prepend=0)
+    return [int(share) for share in total]
 
 
 def _held(place: Integers, places: int, exponent: int, weights: Integers | None) -> Integers:
