@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,12 +35,15 @@ from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
-from dpfda.spine.arguments import Beside, Labels
-from dpfda.spine.pooled import PooledSum, Units, pooled_for
+from dpfda.spine.arguments import Beside, Labels, Records
+from dpfda.spine.choices import public_size, stated_size
+from dpfda.spine.pooled import PooledSum, Rows, one_sum
+from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from dpfda.releases.base import Release
     from dpfda.spine.estimator import Estimator
 
     # Records of a partition, as Dask has them.
@@ -114,6 +118,51 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         found = map_and_join([blocks, said], _add_up, pool, joined)
         total = found if found.refusal else total
     return summed(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Units(PooledSum):
+    """How many units there are, as a sum of no numbers."""
+
+    settings: Settings
+    numbers = 0
+
+    def read(self, X: Records, y: Beside = None) -> Rows:
+        return (np.zeros(shape_of(X)[0], dtype=np.bool_),)
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        units = len(rows[0]) if codes is None else int(codes.max(initial=-1)) + 1
+        return IntegerSum(0).add_totals([], units)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Release:
+        raise DpfdaError("A number of units alone is not released.")
+
+
+def pooled_for(
+    estimator: Estimator, X: Records, groups: Labels, y: object, count: Callable[[], int]
+) -> PooledSum:
+    """The sum of an estimator on the columns of X, where these are records that were made up.
+
+    groups: Whether it is None is looked at.
+    y: What else is said of records, by its names.
+    count: How many units there are; not called where that is private, or the sum does not ask for it.
+    Raises ParameterError if the summary is no sum, or a public parameter is unusable.
+    """
+    if not hasattr(estimator, "_pooled_for"):
+        return one_sum(estimator, "pooled_on").pooled_on(X, groups)
+    settings: Settings = estimator._settings_for(X, groups)
+    unit, cells = settings.unit, getattr(estimator, "cells", None)
+    size = public_size(unit, 2) if unit.private else count()
+    if size is None:
+        # Nothing but the cells follows from it.
+        named = "cells" if hasattr(estimator, "cells") else "public_size"
+        size = 2 if cells is not None else stated_size(None, named)
+    # What goes to where the records are has no ledger.
+    own = copy(estimator).set_params(
+        unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
+    )
+    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
+    return made
 
 
 def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:

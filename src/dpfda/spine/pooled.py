@@ -9,9 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,10 +21,8 @@ from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
-from dpfda.records.containers import shape_of
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Beside, Columns, Labels, Records
-from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
@@ -166,49 +161,4 @@ def one_sum(estimator: Estimator, road: str) -> OneSum:
         raise ParameterError("estimator", words, shown(estimator))
     estimator._check_road(road)
     made: OneSum = estimator
-    return made
-
-
-@dataclass(frozen=True, eq=False)
-class Units(PooledSum):
-    """How many units there are, as a sum of no numbers."""
-
-    settings: Settings
-    numbers = 0
-
-    def read(self, X: Records, y: Beside = None) -> Rows:
-        return (np.zeros(shape_of(X)[0], dtype=np.bool_),)
-
-    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
-        units = len(rows[0]) if codes is None else int(codes.max(initial=-1)) + 1
-        return IntegerSum(0).add_totals([], units)
-
-    def publish(self, total: IntegerSum, ledger: object = None) -> Release:
-        raise DpfdaError("A number of units alone is not released.")
-
-
-def pooled_for(
-    estimator: Estimator, X: Records, groups: Labels, y: object, count: Callable[[], int]
-) -> PooledSum:
-    """The sum of an estimator on the columns of X, where these are records that were made up.
-
-    groups: Whether it is None is looked at.
-    y: What else is said of records, by its names.
-    count: How many units there are; not called where that is private, or the sum does not ask for it.
-    Raises ParameterError if the summary is no sum, or a public parameter is unusable.
-    """
-    if not hasattr(estimator, "_pooled_for"):
-        return one_sum(estimator, "pooled_on").pooled_on(X, groups)
-    settings: Settings = estimator._settings_for(X, groups)
-    unit, cells = settings.unit, getattr(estimator, "cells", None)
-    size = public_size(unit, 2) if unit.private else count()
-    if size is None:
-        # Nothing but the cells follows from it.
-        named = "cells" if hasattr(estimator, "cells") else "public_size"
-        size = 2 if cells is not None else stated_size(None, named)
-    # What goes to where the records are has no ledger.
-    own = copy(estimator).set_params(
-        unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
-    )
-    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
     return made
