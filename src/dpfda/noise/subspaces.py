@@ -30,6 +30,7 @@ from dpfda.numerics.exactness import (
     normals,
     precision,
 )
+from dpfda.numerics.specials import halved
 
 # Directions are rounded to 2^-30, finer than any noise on the variance along them.
 DIRECTION_BITS = 30
@@ -98,12 +99,9 @@ def _good_shift(doubled: Floats) -> Fraction:
     """The t with sum_i 1 / (t - 2 rate lambda_i) = 1, for which draws are accepted most often."""
     values = np.linalg.eigvalsh(doubled)
     gaps = values[-1] - values
-    low, high = 1.0, float(values.size)
-    for _ in range(60):
-        middle = (low + high) / 2
-        # What `np.sum` calls, which takes several times as long.
-        low, high = (middle, high) if np.add.reduce(1 / (middle + gaps)) > 1 else (low, middle)
-    return Fraction(float(values[-1])) + Fraction(high)
+    # What `np.sum` calls, which takes several times as long.
+    shift = halved(lambda t: bool(np.add.reduce(1 / (t + gaps)) > 1), 1.0, float(values.size))
+    return Fraction(float(values[-1])) + Fraction(shift)
 
 
 def _one_trial(proposal: _Proposal, source: BitSource | None, bits: int) -> list[int] | None:
