@@ -30,25 +30,24 @@ INITIAL_BITS = 128
 GUARD_BITS = 32
 
 
-class _PrecisionLock:
-    """One lock for python-flint's global precision, made anew in a forked child."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self.lock = threading.RLock()
+# One for python-flint's global precision.
+_lock = threading.RLock()
 
 
-_PRECISION = _PrecisionLock()
+def _renew() -> None:
+    """Make the lock anew in a forked child: its owner may not be there."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Hold python-flint's precision at this many bits, restoring it afterwards."""
-    with _PRECISION.lock:
+    with _lock:
         before = ctx.prec
         ctx.prec = bits
         try:
