@@ -25,7 +25,7 @@ from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
 from dpfda.records.curves import check_orientation, order_by_unit, refuse_unusable, shape_limits, units
-from dpfda.spine.embedding import Embedding, embedding_of
+from dpfda.spine.embedding import Embedding, embedding_of, moves
 from dpfda.spine.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
@@ -430,8 +430,8 @@ def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule)
                 " within each record.",
             )
         values = _flattened(values, tuple(axis.size for axis in basis.grid_points), reading.invalid)
-    matrix, embedding = matrix_of(values, reading.invalid), embedding_of(reading)
-    if embedding is None or not embedding.moved:
+    matrix = matrix_of(values, reading.invalid)
+    if not moves(reading):
         check_orientation(matrix.shape, basis.weights.size)
     return matrix
 
