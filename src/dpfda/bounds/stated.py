@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, Self, cast, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
 from dpfda.numerics.arrays import Floats
@@ -64,7 +63,7 @@ class ValueBounds:
     norm: ClassVar[Norm] = "l2"
 
     def __post_init__(self) -> None:
-        lower, upper = _numbers(self.lower, "lower"), _numbers(self.upper, "upper")
+        lower, upper = curve(self.lower, "lower bound"), curve(self.upper, "upper bound")
         if np.ndim(lower) and np.ndim(upper) and np.shape(lower) != np.shape(upper):
             raise ParameterError("bounds", "have one length", f"{np.shape(lower)} and {np.shape(upper)}")
         if not np.all(np.asarray(lower) < np.asarray(upper)):
@@ -263,7 +262,8 @@ class BoxBound(_OnCoefficients):
     def describe(self) -> str:
         if isinstance(self.half_widths, float):
             return f"coefficients clipped one by one to {self.half_widths:g}"
-        return f"{_counted(self.half_widths)} clipped one by one, {_ends(self.half_widths)}"
+        many = so_many(len(self.half_widths), "coefficient")
+        return f"{many} clipped one by one, {_ends(self.half_widths)}"
 
     def to_json(self) -> dict[str, object]:
         widths = self.half_widths
@@ -337,8 +337,8 @@ class Ellipsoid(_OnCoefficients):
     def describe(self) -> str:
         if self.semi_axes is None:
             return f"Cameron-Martin norm of power {self.power:g} clipped to {self.radius:g}"
-        ends = _ends(self.semi_axes, "semi-axis ")
-        return f"{_counted(self.semi_axes)} clipped together to an ellipsoid, {ends}"
+        many, ends = so_many(len(self.semi_axes), "coefficient"), _ends(self.semi_axes, "semi-axis ")
+        return f"{many} clipped together to an ellipsoid, {ends}"
 
     def to_json(self) -> dict[str, object]:
         if self.semi_axes is None:
@@ -467,14 +467,6 @@ def ball_of(
     if not (radius > 0 and math.isfinite(radius)) or bound.norm not in get_args(Norm):
         raise ParameterError("bounds", "give a positive finite radius", f"{radius}")
     return IntegerBall.of(cast("Norm", bound.norm), radius, components)
-
-
-def _numbers(value: ArrayLike, name: str) -> float | Floats:
-    return curve(value, f"{name} bound")
-
-
-def _counted(sizes: Sequence[float] | Floats) -> str:
-    return so_many(len(sizes), "coefficient")
 
 
 def _ends(sizes: Sequence[float] | Floats, what: str = "") -> str:
