@@ -270,7 +270,9 @@ class Summation:
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
-        for rows in self._blocks(curves.usable.size):
+        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
+        for start in range(0, curves.usable.size, step):
+            rows = slice(start, start + step)
             self._add_block(total, curves.values[rows], curves.usable[rows])
 
     def finish(self, total: IntegerSum, plan: MeanPlan) -> IntegerSum:
