@@ -38,10 +38,10 @@ from dpfda.spine.clusters import (
     columns_on_cluster,
     joined,
     places_of,
+    pooled_for,
     summed,
     total_on_cluster,
 )
-from dpfda.spine.counted import pooled_for
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")

@@ -305,15 +305,15 @@ def started(made: tuple[Any, ...]) -> Session:
 class Halved(ConditionalValues):
     """Noise of half the variance that was paid for."""
 
-    def __init__(self, scales: Sequence[int]) -> None:
-        super().__init__([round(scale / math.sqrt(2)) for scale in scales])
+    def __init__(self, scales: Sequence[int], degrees: int = 0) -> None:
+        super().__init__([round(scale / math.sqrt(2)) for scale in scales], degrees=degrees)
 
 
 class Forgetful(ConditionalValues):
     """Noise that is drawn anew for every query."""
 
-    def __init__(self, scales: Sequence[int]) -> None:
-        super().__init__(scales)
+    def __init__(self, scales: Sequence[int], degrees: int = 0) -> None:
+        super().__init__(scales, degrees=degrees)
         self.scales = scales
 
     def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:

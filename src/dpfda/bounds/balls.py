@@ -46,8 +46,12 @@ class IntegerBall:
     @classmethod
     def of(cls, norm: Norm, radius: float, components: int) -> IntegerBall:
         """Choose the grid from public numbers: components * (radius + 1)^2 stays below 2^62."""
+        return cls.up_to(norm, radius, math.isqrt(2**62 // components) - 1)
+
+    @classmethod
+    def up_to(cls, norm: Norm, radius: float, limit: int) -> IntegerBall:
+        """Choose the finest grid on which a public radius is at most so many units."""
         exact = Fraction(radius)
-        limit = Fraction(math.isqrt(2**62 // components) - 1)
         # One more than the binary logarithm of limit / exact, at most: floats would overflow.
         ratio = limit / exact
         exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()

@@ -207,14 +207,12 @@ def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Flags, int]
 
 def _in_threads(values: Cells, rule: L1Rule) -> Parts:
     """The sums of records by compiled loops; those in `careful` are left to the caller."""
-    from concurrent.futures import ThreadPoolExecutor
-
     # No thread without a row, however long the rows.
     wanted = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD, len(values))
     ends = np.linspace(0, len(values), max(1, wanted) + 1).astype(np.int64).tolist()
     # The threads are ours: BLAS with threads of its own beside them is several times slower.
-    with one_thread(), ThreadPoolExecutor(len(ends) - 1) as pool:
-        parts = list(pool.map(lambda part: _compiled(values, part, rule), pairwise(ends)))
+    with one_thread():
+        parts = compiled.in_threads(lambda part: _compiled(values, part, rule), [*pairwise(ends)])
     grid, projected, unusable, careful = zip(*parts, strict=True)
     return Parts(np.sum(grid, axis=0), np.sum(projected, axis=0), sum(unusable), np.concatenate(careful))
 

@@ -79,7 +79,7 @@ class InShares(Drawn, ScaledLaw):
         """The law of so many independent draws of these coordinates."""
         return replace(self, scales=self.scales * rows)
 
-    def part(self, own: slice) -> Any:
+    def part(self, own: slice) -> Self:
         """The law of some of the coordinates: of whole blocks, where there are blocks."""
         return replace(self, scales=self.scales[own])
 
@@ -172,10 +172,9 @@ class SharedBlocksNoise(SharedKNormNoise):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
         return super().achieved(norm, width, requested)
 
-    def part(self, own: slice) -> SharedKNormNoise:
+    def part(self, own: slice) -> Self:
         kept = (own.start <= block.start < own.stop for block in self.blocks)
-        sizes = tuple(compress(self.together, kept))
-        return SharedBlocksNoise(self.scales[own], self.honest, self.drawn, sizes)
+        return replace(self, scales=self.scales[own], block_sizes=tuple(compress(self.together, kept)))
 
 
 def k_norm_share(squares: list[Fraction], honest: int) -> list[int]:

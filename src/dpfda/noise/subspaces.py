@@ -24,13 +24,13 @@ from dpfda.numerics.exactness import (
     GUARD_BITS,
     INITIAL_BITS,
     BitSource,
+    Uniforms,
     enclosed,
     nearest_integer,
     normals,
     precision,
-    system_bits,
-    uniform_ball,
 )
+from dpfda.numerics.specials import halved
 
 # Directions are rounded to 2^-30, finer than any noise on the variance along them.
 DIRECTION_BITS = 30
@@ -51,7 +51,7 @@ def draw_direction(
     """
     proposal = _Proposal(matrix, rate)
     while True:
-        drawn = _one_trial(proposal, system_bits if source is None else source, initial_bits)
+        drawn = _one_trial(proposal, source, initial_bits)
         if drawn is not None:
             return drawn
 
@@ -99,28 +99,24 @@ def _good_shift(doubled: Floats) -> Fraction:
     """The t with sum_i 1 / (t - 2 rate lambda_i) = 1, for which draws are accepted most often."""
     values = np.linalg.eigvalsh(doubled)
     gaps = values[-1] - values
-    low, high = 1.0, float(values.size)
-    for _ in range(60):
-        middle = (low + high) / 2
-        # What `np.sum` calls, which takes several times as long.
-        low, high = (middle, high) if np.add.reduce(1 / (middle + gaps)) > 1 else (low, middle)
-    return Fraction(float(values[-1])) + Fraction(high)
+    # What `np.sum` calls, which takes several times as long.
+    shift = halved(lambda t: bool(np.add.reduce(1 / (t + gaps)) > 1), 1.0, float(values.size))
+    return Fraction(float(values[-1])) + Fraction(shift)
 
 
-def _one_trial(proposal: _Proposal, source: BitSource, bits: int) -> list[int] | None:
+def _one_trial(proposal: _Proposal, source: BitSource | None, bits: int) -> list[int] | None:
     """One draw of the proposal: its rounded direction, or None where it is rejected."""
     size = proposal.size
-    numerators = [source(bits) for _ in range(size + size % 2 + 1)]
+    known = Uniforms(size + size % 2 + 1, bits, source)
     while True:
         with precision(bits + GUARD_BITS):
-            uniforms = [uniform_ball(numerator, bits) for numerator in numerators]
-            gaussians = normals(uniforms[1:])[:size]
-            accepted, direction = _judged(proposal.factor(bits), gaussians, uniforms[0])
+            uniform, *others = known.balls(bits)
+            gaussians = normals(others)[:size]
+            accepted, direction = _judged(proposal.factor(bits), gaussians, uniform)
         if accepted is False:
             return None
         if accepted and direction is not None:
             return direction
-        numerators = [(numerator << bits) | source(bits) for numerator in numerators]
         bits *= 2
 
 

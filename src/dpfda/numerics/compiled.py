@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -75,12 +75,7 @@ def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:
         return totals, bad
 
     count = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
-    if count == 1:
-        return work(values)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(count) as pool:
-        parts = list(pool.map(work, np.array_split(values, count)))
+    parts = in_threads(work, np.array_split(values, count))
     return np.sum([part for part, _ in parts], axis=0), sum(bad for _, bad in parts)
 
 
@@ -175,13 +170,7 @@ def _read(
             return result, *_average_part(mine, take, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 
-    if len(ends) == 2:
-        result, refused, found = work(0, count)
-        return [result], refused, found
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads()) as pool:
-        made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
+    made = in_threads(work, ends[:-1].tolist(), ends[1:].tolist())
     results, refuses, finds = zip(*made, strict=True)
     return list(results), sum(refuses), sum(finds)
 
@@ -297,6 +286,16 @@ def sorted_order(codes: Integers, starts: Integers) -> Integers:
     from dpfda.numerics import numba_units
 
     return np.asarray(numba_units.sorted_order(codes, starts))
+
+
+def in_threads(work: Callable[..., Result], *columns: Sequence[object]) -> list[Result]:
+    """What work makes of each row of columns: threads share the rows, and one row needs none."""
+    if len(columns[0]) == 1:
+        return [work(*(column[0] for column in columns))]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads()) as pool:
+        return list(pool.map(work, *columns))
 
 
 def threads() -> int:

@@ -17,11 +17,11 @@ from dpfda.numerics.drawing import Arithmetic, At, Places, Real, draw_array
 from dpfda.numerics.exactness import (
     GUARD_BITS,
     INITIAL_BITS,
+    Uniforms,
     draw_rounded,
     enclosed,
     precision,
     system_bits,
-    uniform_ball,
 )
 
 # Bits of a deviation near which integers are drawn.
@@ -97,7 +97,7 @@ def gamma_gaussians(squares: Sequence[Fraction], least: Fraction, shape: Fractio
         return [time * enclosed(square) for square in squares]
 
     def taken(places: Sequence[int], sizes: Sequence[int], scales: Sequence[int]) -> list[bool]:
-        uniforms = _Uniforms(len(places))
+        uniforms = Uniforms(len(places))
 
         def left(number: int, bits: int) -> arb:
             variance = known(bits)[places[number]]
@@ -126,14 +126,14 @@ def _gamma(shape: Fraction) -> Callable[[int], arb]:
     times X / (X + Y), X = U^(1/f) and Y = V^(1/(1 - f)) drawn again until X + Y < 1 (Johnk 1964).
     """
     whole, part = divmod(shape, 1)
-    units, uniforms = _Uniforms(whole), _Uniforms(3)
+    units, uniforms = Uniforms(whole), Uniforms(3)
 
     def powers(bits: int) -> list[arb]:
         pair = zip(uniforms.balls(bits), (part, 1 - part), strict=False)
         return [(uniform.log() / enclosed(exponent)).exp() for uniform, exponent in pair]
 
     while part and not _decided(lambda bits: 1 - sum(powers(bits), arb(0))):
-        uniforms = _Uniforms(3)
+        uniforms = Uniforms(3)
 
     def value(bits: int) -> arb:
         total = -sum((uniform.log() for uniform in units.balls(bits)), arb(0))
@@ -143,21 +143,6 @@ def _gamma(shape: Fraction) -> Callable[[int], arb]:
         return total
 
     return value
-
-
-class _Uniforms:
-    """Uniform variables, each known by as many bits as were asked for so far."""
-
-    def __init__(self, count: int) -> None:
-        self._bits, self._numerators = INITIAL_BITS, [system_bits(INITIAL_BITS) for _ in range(count)]
-
-    def balls(self, bits: int) -> list[arb]:
-        """Enclosures of them, by this many bits or more."""
-        more = bits - self._bits
-        if more > 0:
-            self._numerators = [number << more | system_bits(more) for number in self._numerators]
-            self._bits = bits
-        return [uniform_ball(number, self._bits) for number in self._numerators]
 
 
 def _decided(value: Callable[[int], arb]) -> bool:

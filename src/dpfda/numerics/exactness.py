@@ -30,25 +30,24 @@ INITIAL_BITS = 128
 GUARD_BITS = 32
 
 
-class _PrecisionLock:
-    """One lock for python-flint's global precision, made anew in a forked child."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self.lock = threading.RLock()
+# One for python-flint's global precision.
+_lock = threading.RLock()
 
 
-_PRECISION = _PrecisionLock()
+def _renew() -> None:
+    """Make the lock anew in a forked child: its owner may not be there."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Hold python-flint's precision at this many bits, restoring it afterwards."""
-    with _PRECISION.lock:
+    with _lock:
         before = ctx.prec
         ctx.prec = bits
         try:
@@ -103,6 +102,25 @@ def _power(bits: int) -> arb:
     return arb(2) ** bits
 
 
+class Uniforms:
+    """Uniform variables, each known by as many bits as were asked for so far: more stand behind them.
+
+    source: Gives fair bits; by default the operating system's.
+    """
+
+    def __init__(self, count: int, bits: int = INITIAL_BITS, source: BitSource | None = None) -> None:
+        self._source = system_bits if source is None else source
+        self._bits, self._numerators = bits, [self._source(bits) for _ in range(count)]
+
+    def balls(self, bits: int) -> list[arb]:
+        """Enclosures of them, by this many bits or more."""
+        more = bits - self._bits
+        if more > 0:
+            self._numerators = [number << more | self._source(more) for number in self._numerators]
+            self._bits = bits
+        return [uniform_ball(number, self._bits) for number in self._numerators]
+
+
 def draw_rounded(
     transform: Transform,
     uniforms: int,
@@ -132,17 +150,13 @@ def draw_rounded(
     There is no limit on refinement. The chance that 128 bits do not decide a value of magnitude
     2^40 is of order 2^-80.
     """
-    source = system_bits if source is None else source
-    bits = initial_bits
-    numerators = [source(bits) for _ in range(uniforms)]
+    known, bits = Uniforms(uniforms, initial_bits, source), initial_bits
     while True:
         with precision(bits + GUARD_BITS):
-            values = transform([uniform_ball(numerator, bits) for numerator in numerators])
-            integers = [nearest_integer(value) for value in values]
+            integers = [nearest_integer(value) for value in transform(known.balls(bits))]
         decided = [integer for integer in integers if integer is not None]
         if len(decided) == len(integers):
             return decided
-        numerators = [(numerator << bits) | source(bits) for numerator in numerators]
         bits *= 2
 
 

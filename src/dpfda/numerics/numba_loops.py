@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import llvmlite.binding
 import numba
@@ -87,9 +87,10 @@ def _lane_sum(context: object, terms: Type) -> Instruction:
     return types.float64(terms), write
 
 
-fetch: Any = intrinsic(_fetch)
-lane_sum: Any = intrinsic(_lane_sum)
-lowest: Any = intrinsic(_lowest)
+# As they are called in what is compiled.
+fetch = cast("Callable[[Numbers, int], None]", intrinsic(_fetch))
+lane_sum = cast("Callable[[Floats], float]", intrinsic(_lane_sum))
+lowest = cast("Callable[[np.int64], int]", intrinsic(_lowest))
 
 
 Given = ParamSpec("Given")
@@ -105,16 +106,18 @@ WIDE, WORTHWHILE = 1024, 256
 FAR = 2.0**900
 
 
-def _compile(function: Callable[Given, Made], **settings: Any) -> Callable[Given, Made]:
+def _compile(
+    function: Callable[Given, Made], fastmath: bool | set[str] = False
+) -> Callable[Given, Made]:
     """Compile on first use, without the interpreter's lock, so that threads run at once.
 
     What is made is kept on disk, where a folder for it can be written.
     """
-    settings |= {"nogil": True, "error_model": "numpy"}
+    asked = partial(numba.njit, nogil=True, error_model="numpy", fastmath=fastmath)
     try:
-        made: Callable[Given, Made] = numba.njit(cache=True, **settings)(function)
+        made: Callable[Given, Made] = asked(cache=True)(function)
     except RuntimeError:
-        made = numba.njit(**settings)(function)
+        made = asked()(function)
     return made
 
 
@@ -305,12 +308,8 @@ def clip_and_add(
     if near and times > 1 and values.shape[0] >= WORTHWHILE * times:
         begun, unusable = _clip_wide_rows(values, times, shift, half_widths, scales, totals, usable)
     for start in range(begun, values.shape[0], CHUNK):
-        stop, count = min(start + CHUNK, values.shape[0]), 0
-        for i in range(start, stop):
-            good, chosen[count] = is_finite(values[i]), i
-            count += int(good)
-            if usable.size:
-                usable[i] = good
+        stop = min(start + CHUNK, values.shape[0])
+        count = _finite_rows(values, start, stop, chosen, usable)
         unusable += stop - start - count
         if near:
             _clip_rows(values, chosen[:count], shift, half_widths, scales, totals)

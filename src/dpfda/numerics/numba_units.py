@@ -180,8 +180,7 @@ def fill(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
     refused = 0
     for n in range(usable.size):
         record, row = records[n], rows[n]
-        for k in range(UNSIGNED(row.size)):
-            row[k] = np.float64(record[k])
+        _first(record, 1.0, row)
         if not usable[n]:
             fill_gaps(row, grid)
             usable[n] = is_finite(row)
@@ -217,41 +216,6 @@ def finite(records: Numbers, usable: Flags) -> int:
 
 
 @compiled
-def average(
-    rows: Numbers, usable: Flags, first: int, starts: Integers, sizes: Integers, unit: int, units: Floats
-) -> int:
-    """Add records, each times one over the number of usable ones of its unit, to the averages of units.
-
-    rows, usable: Records and which of them count.
-    first: Place of the first of them, in the order in which the units follow each other.
-    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
-        many of its records count.
-    unit: Of the first row. ``units[0]`` holds what it has so far.
-    units: array (rows + 1, m). Averages. Those without a usable record become NaN; the next one is zero,
-        or has begun.
-    Returns how many units are complete; the next one has perhaps begun.
-    """
-    made, points = 0, units.shape[1]
-    share = 1.0 / sizes[unit]
-    for n in range(usable.size):
-        row, mean = rows[n], units[made]
-        if usable[n]:
-            for k in range(points):
-                mean[k] += np.float64(row[k]) * share
-        if first + n + 1 == starts[unit + made + 1]:
-            for k in range(points):
-                # Rounding can carry an average of the largest doubles to infinity.
-                mean[k] = max(min(mean[k], LARGEST), -LARGEST)
-            if sizes[unit + made] == 0:
-                mean[:] = np.nan
-            made += 1
-            units[made] = 0.0
-            if unit + made < sizes.size:
-                share = 1.0 / sizes[unit + made]
-    return made
-
-
-@compiled
 def _first(row: Numbers, share: float, mean: Floats) -> None:
     for k in range(UNSIGNED(mean.size)):
         mean[k] = np.float64(row[k]) * share
@@ -268,6 +232,38 @@ def _limited(mean: Floats) -> None:
     for k in range(UNSIGNED(mean.size)):
         # Rounding can carry an average of the largest doubles to infinity.
         mean[k] = max(min(mean[k], LARGEST), -LARGEST)
+
+
+@compiled
+def average(
+    rows: Numbers, usable: Flags, first: int, starts: Integers, sizes: Integers, unit: int, units: Floats
+) -> int:
+    """Add records, each times one over the number of usable ones of its unit, to the averages of units.
+
+    rows, usable: Records and which of them count.
+    first: Place of the first of them, in the order in which the units follow each other.
+    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
+        many of its records count.
+    unit: Of the first row. ``units[0]`` holds what it has so far.
+    units: array (rows + 1, m). Averages. Those without a usable record become NaN; the next one is zero,
+        or has begun.
+    Returns how many units are complete; the next one has perhaps begun.
+    """
+    made = 0
+    share = 1.0 / sizes[unit]
+    for n in range(usable.size):
+        row, mean = rows[n], units[made]
+        if usable[n]:
+            _next(row, share, mean)
+        if first + n + 1 == starts[unit + made + 1]:
+            _limited(mean)
+            if sizes[unit + made] == 0:
+                mean[:] = np.nan
+            made += 1
+            units[made] = 0.0
+            if unit + made < sizes.size:
+                share = 1.0 / sizes[unit + made]
+    return made
 
 
 @compiled

@@ -46,11 +46,15 @@ def student_quantile(chance: float, freedom: float) -> float:
         inside = np.cos(end * (nodes + 1) / 2) ** (freedom - 1)
         return 0.5 + math.exp(log) * end / 2 * float(weights @ inside)
 
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
+    return math.sqrt(freedom) * math.tan(halved(lambda end: below(end) < chance, 0.0, math.pi / 2))
+
+
+def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a condition that holds from `low` on ends, from above, by halving what is left to `high`."""
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) < chance else (low, middle)
-    return math.sqrt(freedom) * math.tan(high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return high
 
 
 def scaled_erfc(x: Floats) -> Floats:
@@ -74,11 +78,8 @@ def gamma_chance(shape: int, x: float) -> float:
 
 def gamma_quantile(shape: int, chance: float) -> float:
     """Number x (at most of chance 1 - 1e-15 or so) with `gamma_chance(shape, x) = chance`."""
-    low, high = 0.0, shape + 40.0 + 10 * math.sqrt(shape)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if gamma_chance(shape, middle) < chance else (low, middle)
-    return high
+    high = shape + 40.0 + 10 * math.sqrt(shape)
+    return halved(lambda x: gamma_chance(shape, x) < chance, 0.0, high)
 
 
 def gamma_ends(shape: float, tail: float) -> tuple[float, float]:
@@ -101,8 +102,5 @@ def _terms(powers: Floats) -> Callable[[float], float]:
 
 def _crossing(rising: Callable[[float], float], shape: float) -> float:
     """Where a function of a Gamma number of this shape gets positive, far into both tails."""
-    low, high = math.log(TINY), math.log(shape + 40.0 + 10 * math.sqrt(shape))
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(math.exp(middle)) < 0 else (low, middle)
-    return math.exp(high)
+    high = math.log(shape + 40.0 + 10 * math.sqrt(shape))
+    return math.exp(halved(lambda log: rising(math.exp(log)) < 0, math.log(TINY), high))

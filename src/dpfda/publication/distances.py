@@ -23,14 +23,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from operator import mul
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
-from dpfda.publication.means import MeanPlan
+from dpfda.publication.means import MeanPlan, ReleasedMean
 from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
@@ -40,7 +40,7 @@ Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
 
 
 def line_with_distance(
-    release: Callable[[tuple[int, ...]], Any],
+    release: Callable[[tuple[int, ...]], ReleasedMean],
     sums: IntegerSum,
     total: IntegerSum,
     plan: MeanPlan,
@@ -52,7 +52,7 @@ def line_with_distance(
     """
     cells, law = known(plan.public_design).noise, plan.distance_noise
     own, noise = drawn_in_box(cells, law, draw) if plan.distance_sides else (draw(cells), None)
-    line: ReleasedFunction = release(sums.with_noise(own))
+    line = cast("ReleasedFunction", release(sums.with_noise(own)))
     return with_distance(line, total, plan, law, draw(law) if noise is None else noise)
 
 

@@ -71,6 +71,9 @@ class ReadingRule(Protocol):
     @property
     def standardize(self) -> bool: ...
 
+    @property
+    def rules(self) -> list[object]: ...
+
 
 class Again(Protocol):
     """A kind of plan whose records are read more than once; see `dpfda.mean.two_looks`."""

@@ -6,19 +6,15 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any
 
-from dpfda.bases.ordinary import Outlook
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # A table has a half and twice the budget, and steps beyond.
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 # Other tables go from an eighth of the budget or size to eight times it.
 SPAN, ROWS = 8, 7
-# What a plan for other numbers gives most releases, over what is wanted; perhaps quickly.
-Ratio = Callable[[Guarantee, int | None, bool], float]
 # Probability of a band that is wanted; where least budgets and sizes are looked for.
 LEVEL, EPSILONS, SIZES = 0.95, (1e-6, 1e4), (2.0, 1e9)
 # Digits of the answer, which is rounded up.
@@ -28,107 +24,6 @@ FLATTEST, STEEPEST, FARTHEST = -0.25, -4.0, math.log(30.0)
 # What a ratio counts for at most: where there is no plan at all nothing is enough.
 TOO_LARGE = 1e6
 Falling = Callable[[float], float]
-
-
-class Foretelling(Protocol):
-    """What is asked of a plan: what it foretells, and the same for other public numbers."""
-
-    simulated: ClassVar[bool]
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised."""
-
-    @property
-    def n(self) -> int | None:
-        """Number of units, where it is public."""
-
-    @property
-    def close(self) -> float:
-        """How closely least numbers are looked for."""
-
-    @property
-    def error_words(self) -> str:
-        """What the expected error is, or why none is stated."""
-
-    @property
-    def band_words(self) -> str:
-        """Why no expected band is stated."""
-
-    def at(self, n: int | None = None, *, guarantee: Guarantee | None = None) -> Self:
-        """The plan for other public numbers."""
-
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        """Error at a point."""
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        """Half-width of the default band."""
-
-
-def ratio_of(plan: Foretelling, error: float | None, band: float | None, level: float) -> Ratio:
-    """What plans give over what is wanted; infinite where there is no such plan.
-
-    plan: Others are made from it.
-    error, band: Exactly one of them.
-    level: Of the band.
-    Raises ParameterError if they are unusable. The ratio raises where none can be stated.
-    """
-    if (error is None) == (band is None):
-        found = "none" if error is None else "both"
-        raise ParameterError("error", "be given, or band, and not both", found)
-    name = "error" if band is None else "band"
-    wanted = real(error if band is None else band, name, 1e-100, 1e100)
-    probability(level, "level")
-
-    @cache
-    def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
-        if quick and not (plan.simulated or band is not None):
-            return ratio(guarantee, n, False)
-        try:
-            made = plan.at(n=n, guarantee=guarantee)
-        except ParameterError:
-            if n is None:
-                raise
-            # A budget so small, or so few units, that what is asked for cannot be published at all.
-            return math.inf
-        outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
-        if outlook is None:
-            words = plan.error_words if band is None else plan.band_words
-            raise ParameterError(name, "be one that can be stated", "none", words)
-        return outlook.most / wanted
-
-    return ratio
-
-
-def least_units(plan: Foretelling, ratio: Ratio) -> tuple[int, float] | None:
-    """The least number of units, and what the full ratio is of the quick one there."""
-    found = least(
-        lambda at, quick: ratio(plan.guarantee, math.ceil(at), quick),
-        float(plan.n or 100), SIZES, plan.close,
-    )  # fmt: skip
-    return None if found is None else (math.ceil(found[0]), found[1])
-
-
-def table(plan: Foretelling, ratio: Ratio) -> list[dict[str, float | None]] | None:
-    """The least numbers of units for the plan's budget and others around it; None where it has none."""
-    middle = least_units(plan, ratio)
-    if middle is None:
-        return None
-    (units, factor), rows, term = middle, [], plan.guarantee.terms[0]
-    slope = math.log2(ratio(plan.guarantee, 2 * units, True) / ratio(plan.guarantee, units, True))
-    for share in TIMES:
-        other = times(plan.guarantee, share)
-
-        def quickly(at: float, other: Guarantee = other) -> float:
-            return factor * ratio(other, math.ceil(at), True)
-
-        # A product of budget and number says nearly as much, whichever is larger: a look is enough.
-        start = units / float(share)
-        found = units if share == 1 else crossing(quickly, start, SIZES, 2 * plan.close, slope)
-        many = None if found is None else math.ceil(rounded_up(found))
-        row: dict[str, float | None] = {term: float(getattr(other, term)), "least_n": many}
-        rows.append(row)
-    return ordered(rows)
 
 
 def ordered(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from dpfda.bases.ordinary import MOST_WORDS, Outlook
 from dpfda.numerics.errors import Kept, ParameterError
-from dpfda.numerics.parameters import probability, whole
+from dpfda.numerics.parameters import probability, real, whole
 from dpfda.numerics.words import several, visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -23,12 +25,14 @@ from dpfda.publication.needed import (
     EPSILONS,
     LEVEL,
     ROWS,
+    SIZES,
+    TIMES,
     beyond,
+    crossing,
     factors,
     least,
-    least_units,
-    ratio_of,
-    table,
+    ordered,
+    rounded_up,
     times,
     with_epsilon,
 )
@@ -36,6 +40,9 @@ from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
+
+# What a plan for other numbers gives most releases, over what is wanted; perhaps quickly.
+Ratio = Callable[[Guarantee, int | None, bool], float]
 
 # Least numbers are looked for so closely; where errors are those of few simulated releases, less so.
 CLOSE, CLOSE_SIMULATED = 0.01, 0.03
@@ -250,7 +257,7 @@ class Plan(ABC):
         """
         if isinstance(self.guarantee, ZeroConcentratedDP):
             raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
-        ratio, n = ratio_of(self, error, band, level), self.n
+        ratio, n = _ratio_of(self, error, band, level), self.n
 
         def at(epsilon: float, quick: bool) -> float:
             return ratio(with_epsilon(self.guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
@@ -271,7 +278,7 @@ class Plan(ABC):
 
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
-        found = least_units(self, ratio_of(self, error, band, level))
+        found = _least_units(self, _ratio_of(self, error, band, level))
         if found is None:
             raise beyond(error, band, True)
         return found[0]
@@ -295,7 +302,7 @@ class Plan(ABC):
         >>> [row["epsilon"] for row in plan.between(error=0.03)]
         [0.25, 0.5, 1.0, 2.0, 4.0]
         """
-        rows = table(self, ratio_of(self, error, band, level))
+        rows = _table(self, _ratio_of(self, error, band, level))
         if rows is None:
             raise beyond(error, band, True)
         return rows
@@ -443,6 +450,72 @@ class Prepared(Kept, Generic[PlanType, Total]):
 def said_by(path: str) -> Any:
     """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
     return property(attrgetter(path))
+
+
+def _ratio_of(plan: Plan, error: float | None, band: float | None, level: float) -> Ratio:
+    """What plans give over what is wanted; infinite where there is no such plan.
+
+    plan: Others are made from it.
+    error, band: Exactly one of them.
+    level: Of the band.
+    Raises ParameterError if they are unusable. The ratio raises where none can be stated.
+    """
+    if (error is None) == (band is None):
+        found = "none" if error is None else "both"
+        raise ParameterError("error", "be given, or band, and not both", found)
+    name = "error" if band is None else "band"
+    wanted = real(error if band is None else band, name, 1e-100, 1e100)
+    probability(level, "level")
+
+    @cache
+    def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
+        if quick and not (plan.simulated or band is not None):
+            return ratio(guarantee, n, False)
+        try:
+            made = plan.at(n=n, guarantee=guarantee)
+        except ParameterError:
+            if n is None:
+                raise
+            # A budget so small, or so few units, that what is asked for cannot be published at all.
+            return math.inf
+        outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
+        if outlook is None:
+            words = plan.error_words if band is None else plan.band_words
+            raise ParameterError(name, "be one that can be stated", "none", words)
+        return outlook.most / wanted
+
+    return ratio
+
+
+def _least_units(plan: Plan, ratio: Ratio) -> tuple[int, float] | None:
+    """The least number of units, and what the full ratio is of the quick one there."""
+    found = least(
+        lambda at, quick: ratio(plan.guarantee, math.ceil(at), quick),
+        float(plan.n or 100), SIZES, plan.close,
+    )  # fmt: skip
+    return None if found is None else (math.ceil(found[0]), found[1])
+
+
+def _table(plan: Plan, ratio: Ratio) -> list[dict[str, float | None]] | None:
+    """The least numbers of units for the plan's budget and others around it; None where it has none."""
+    middle = _least_units(plan, ratio)
+    if middle is None:
+        return None
+    (units, factor), rows, term = middle, [], plan.guarantee.terms[0]
+    slope = math.log2(ratio(plan.guarantee, 2 * units, True) / ratio(plan.guarantee, units, True))
+    for share in TIMES:
+        other = times(plan.guarantee, share)
+
+        def quickly(at: float, other: Guarantee = other) -> float:
+            return factor * ratio(other, math.ceil(at), True)
+
+        # A product of budget and number says nearly as much, whichever is larger: a look is enough.
+        start = units / float(share)
+        found = units if share == 1 else crossing(quickly, start, SIZES, 2 * plan.close, slope)
+        many = None if found is None else math.ceil(rounded_up(found))
+        row: dict[str, float | None] = {term: float(getattr(other, term)), "least_n": many}
+        rows.append(row)
+    return ordered(rows)
 
 
 def _told(outlook: Outlook) -> str:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 from weakref import WeakValueDictionary
 
@@ -65,6 +67,12 @@ class Cursor(Protocol):
     keys: Callable[[], Iterable[str]]
     fetchall: Callable[[], Sequence[Sequence[object]]]
     fetchmany: Callable[[int], Sequence[Sequence[object]]]
+
+
+class Lazy(Protocol):
+    """A query of polars or narwhals that has not run."""
+
+    collect: Callable[[], object]
 
 
 def is_cursor(values: object) -> TypeGuard[Cursor]:
@@ -263,7 +271,7 @@ def arrow_table(values: object) -> Any:
     return table
 
 
-def _table(values: Any) -> object:
+def _table(values: object) -> object:
     if not is_tabular(values):
         return values
     _check_parquet(values)
@@ -288,10 +296,9 @@ def arrow_array(values: object) -> object:
     """A column of another library that speaks Arrow, as an array of Arrow; other things as they are."""
     foreign = _root(values) not in ("pandas", "pyarrow", "numpy")
     if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
-        column: Any = values
-        if _beyond_arrow(column):
-            return guarded(column.to_list)
-        return guarded(lambda: _pyarrow().chunked_array(column))
+        if _beyond_arrow(values) and hasattr(values, "to_list"):
+            return guarded(values.to_list)
+        return guarded(lambda: _pyarrow().chunked_array(values))
     return values
 
 
@@ -344,19 +351,21 @@ def blocks_of(source: object) -> Iterator[Any]:
         yield block
 
 
-def _blocks(source: Any) -> Any:
-    if hasattr(source, "num_record_batches"):
+def _blocks(source: object) -> Iterator[object] | None:
+    if hasattr(source, "num_record_batches") and hasattr(source, "get_batch"):
         return (source.get_batch(i) for i in range(source.num_record_batches))
     if is_cursor(source):
         return blocks_of_rows(source, BLOCK_ROWS)
     for name in ("to_batches", "iter_batches", "collect_batches"):
         if hasattr(source, name):
-            return iter(getattr(source, name)())
+            batches: Iterable[object] = getattr(source, name)()
+            return iter(batches)
     if _beyond_arrow(source):
         return iter([arrow_table(source)])
     if hasattr(source, "__arrow_c_stream__") and _root(source) != "pandas":
-        return iter(_pyarrow().RecordBatchReader.from_stream(source))
-    return source if hasattr(source, "__next__") else None
+        batches = _pyarrow().RecordBatchReader.from_stream(source)
+        return iter(batches)
+    return source if isinstance(source, Iterator) else None
 
 
 def guarded(read: Callable[[], Read]) -> Read:
@@ -372,13 +381,12 @@ def guarded(read: Callable[[], Read]) -> Read:
         ) from None
 
 
-def _pyarrow() -> Any:
+def _pyarrow() -> ModuleType:
     with needed("pyarrow", "tables", "Reading tables of other libraries"):
-        import pyarrow
-    return pyarrow
+        return import_module("pyarrow")
 
 
-def _is_lazy(values: object) -> bool:
+def _is_lazy(values: object) -> TypeGuard[Lazy]:
     return (
         hasattr(values, "collect") and hasattr(values, "collect_schema") and not hasattr(values, "shape")
     )

@@ -12,10 +12,10 @@ No sequence of a user's is ever converted as a whole: what numpy made of it woul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -37,8 +37,10 @@ from dpfda.records.doors import door_of
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
     from dask.dataframe import DataFrame as DaskFrame
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
     from pyarrow import RecordBatch, Table
+
+    Tabular: TypeAlias = DataFrame | Table | RecordBatch
 
 # One cell a record, or one record a row, one after the other.
 Column: TypeAlias = Cells | Sequence[object]
@@ -62,6 +64,11 @@ NULLABLE = frozenset(
 def is_frame(values: object) -> TypeGuard[DataFrame]:
     """Whether this is a data frame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "columns")
+
+
+def is_series(values: object) -> TypeGuard[Series]:
+    """Whether this is a column of pandas, or what it holds one in."""
+    return type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype")
 
 
 def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
@@ -107,16 +114,18 @@ def opened(values: object) -> object:
             "X must be an array, a list of rows, a data frame of pandas, or a table that speaks Arrow; "
             "found a frame of another library. Use X.to_pandas() or X.to_arrow()."
         )
-    return _converted(values) if hasattr(values, "__array__") else values
+    return _converted(values)
 
 
-def _converted(values: Any) -> object:
+def _converted(values: object) -> object:
+    if not hasattr(values, "__array__"):
+        return values
     stated = getattr(values, "dtype", None)
     if isinstance(stated, np.dtype):
         found = values.__array__()
         if found.dtype == stated:
             return found
-    if getattr(values, "ndim", 1) == 1 and hasattr(values, "__len__") and hasattr(values, "__iter__"):
+    if getattr(values, "ndim", 1) == 1 and isinstance(values, Sized) and isinstance(values, Iterable):
         return list(values)
     return values.__array__()
 
@@ -315,7 +324,7 @@ def numbers_in(cells: Column) -> tuple[Floats, Offence | None]:
     return numbers, first
 
 
-def cells_of(values: Any) -> Column | None:  # noqa: PLR0911 - a table of types
+def cells_of(values: object) -> Column | None:  # noqa: PLR0911 - a table of types
     """What a sequence holds, one after the other: an array, a list or a tuple; None for what is none.
 
     Text and bytes are cells, not sequences.
@@ -334,7 +343,7 @@ def cells_of(values: Any) -> Column | None:  # noqa: PLR0911 - a table of types
         return cells_of(values.iloc[:, 0]) if values.shape[1] == 1 else None
     if is_arrow_array(values):
         return arrow_cells(values)
-    if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype"):
+    if is_series(values):
         # A column of numpy's own is an array, one of Arrow's is read as Arrow is; others give objects.
         if isinstance(values.dtype, np.dtype):
             column: Cells = values.to_numpy()
@@ -401,9 +410,12 @@ def _native_column(values: object) -> Cells | None:
     if np.ma.isMaskedArray(values):
         masked: Cells = values
         return masked if masked.ndim == 1 and is_native(masked.dtype) else None
-    dtype: Any = getattr(values, "dtype", None)
+    return _series_numbers(values) if hasattr(values, "dtype") else None
+
+
+def _series_numbers(values: Series) -> Cells | None:
     # A series makes others of itself, which takes longer than a short column.
-    held: Any = getattr(values, "array", values)
+    dtype, held = values.dtype, values.array if hasattr(values, "array") else values
     if hasattr(dtype, "pyarrow_dtype"):
         return arrow_numbers(held.__arrow_array__())
     if type(dtype).__module__.partition(".")[0] == "pandas" and str(dtype) in NULLABLE:
@@ -414,7 +426,7 @@ def _native_column(values: object) -> Cells | None:
     return None
 
 
-def _columns(values: DataFrame | Table | RecordBatch, invalid: str, name: str) -> Cells:
+def _columns(values: Tabular, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
     check_dimensions((count, width), name)
@@ -444,7 +456,7 @@ def _columns(values: DataFrame | Table | RecordBatch, invalid: str, name: str) -
     return matrix
 
 
-def _pieces(values: Any) -> list[Any]:
+def _pieces(values: Tabular) -> Sequence[Tabular]:
     """A table in its pieces, or whole: many small ones would take longer."""
     pieces = values.to_batches() if hasattr(values, "to_batches") else []
     return pieces if 0 < len(pieces) * ROWS_OF_PIECE <= len(values) else [values]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from dpfda.records.lines import (
     split_cells,
     undecodable,
 )
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray
 
 Progress = Callable[[int, int], None]
 
@@ -308,7 +311,7 @@ def _read_together(
     return Table(numbers, labels)
 
 
-def _dated(texts: Any, columns: Columns, position: int) -> Floats:
+def _dated(texts: ChunkedArray, columns: Columns, position: int) -> Floats:
     """A column of dates, infinite where a cell is none; each spelling is read once."""
     encoded = texts.combine_chunks().dictionary_encode()
     known = np.array(

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,7 +29,13 @@ from dpfda.numerics.errors import DataError, needed
 from dpfda.records.cells import NO_DATE, Dates, UnreadableCellError, cell_number, is_missing
 from dpfda.records.csv_tables import Stated, Table
 from dpfda.records.lines import Notation
-from dpfda.records.parquet_tables import label_of, refuse_first
+from dpfda.records.parquet_tables import each_number, label_of, settle
+
+if TYPE_CHECKING:
+    from pyreadstat import metadata_container
+
+    # Columns of a file, and what it says of them.
+    Held: TypeAlias = tuple[Mapping[str, Sequence[object]], metadata_container]
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 # By which function of pyreadstat each is read.
@@ -84,19 +91,13 @@ class CellFile:
                     "(--dates iso) where it holds times."
                 )
         columns = self.columns([*numbers, *labels])
-        rows = len(columns[0])
-        values, wrong = np.empty((rows, len(numbers))), {}
+        values, wrong = np.empty((len(columns[0]), len(numbers))), dict[tuple[int, int], str]()
         for target, place in enumerate(numbers):
             dates, of_file = stated.dates if place in dated else None, self.moments.get(place)
-            for row, cell in enumerate(columns[target]):
-                try:
-                    values[row, target] = _number(cell, stated.notation, dates, of_file)
-                except UnreadableCellError as found:
-                    wrong[row, target] = str(found)
-        values[np.isin(values, stated.notation.codes)] = np.nan
-        if wrong and stated.invalid == "refuse":
-            refuse_first(wrong, [self.header[place] for place in numbers], 0)
-        values[[row for row, _ in wrong]] = np.inf
+            read = partial(_number, notation=stated.notation, dates=dates, of_file=of_file)
+            values[:, target], found = each_number(columns[target], read)
+            wrong |= {(row, target): kind for row, kind in found.items()}
+        settle(values, wrong, [self.header[place] for place in numbers], 0, stated)
         named = [
             [label_of(cell, stated.notation) for cell in column] for column in columns[len(numbers) :]
         ]
@@ -212,9 +213,9 @@ def open_statistics(path: Path) -> CellFile:
     with needed("pyreadstat", "formats", "Reading files of Stata, SPSS and SAS"):
         import pyreadstat
 
-    read = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
+    read: Callable[..., Held] = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
 
-    def opened(**asked: object) -> Any:
+    def opened(**asked: object) -> Held:
         try:
             # Moments stay numbers: one that is too far for a date would make all of the file unreadable.
             return read(str(path), output_format="dict", disable_datetime_conversion=True, **asked)

@@ -158,12 +158,12 @@ def _split(X: object, words: Sequence[str], groups: object) -> tuple[object, obj
     return rest, own
 
 
-def _check_order(X: object, groups: Any) -> None:
+def _check_order(X: object, groups: object) -> None:
     """Refuse a series that has the index of the frame in another order: labels go by their places.
 
     By its index it would say that records are of others than by its places.
     """
-    if not (is_frame(X) and hasattr(groups, "iloc")):
+    if not (is_frame(X) and hasattr(groups, "iloc") and hasattr(groups, "index")):
         return
     try:
         if groups.index.equals(X.index):

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,15 +80,11 @@ class TypedFile:
             for batch in self.batches(names):
                 block = np.empty((batch.num_rows, len(numbers)))
                 wrong: dict[tuple[int, int], str] = {}
-                codes = stated.notation.codes
                 for target, place in enumerate(numbers):
                     cells = batch.column(self.header[place])
                     block[:, target], found = _read_numbers(cells, stated.notation, known.get(place))
                     wrong |= {(row, target): kind for row, kind in found.items()}
-                block[np.isin(block, codes)] = np.nan
-                if wrong and stated.invalid == "refuse":
-                    refuse_first(wrong, names, rows)
-                block[[row for row, _ in wrong]] = np.inf
+                settle(block, wrong, names, rows, stated)
                 values.frombytes(block.tobytes())
                 for keys, place in zip(columns, labels, strict=True):
                     cells = _ticks(batch.column(self.header[place]))[0]
@@ -211,21 +207,28 @@ def _read_numbers(
     if dates is None and _is_native(column.type):
         return _native(column)
     cells, ticks_a_day = _ticks(column)
+
+    def number(cell: object) -> float:
+        if isinstance(cell, str):
+            return notation.number(cell, dates)
+        if dates is None or not isinstance(cell, int):
+            return cell_number(cell)
+        return dates.days_of_ticks(cell, ticks_a_day)
+
+    return each_number(cells, number)
+
+
+def each_number(
+    cells: Sequence[object], number: Callable[[object], float]
+) -> tuple[Floats, dict[int, str]]:
+    """Cells as numbers, infinite where they are none, with the kind of offence of these by their row."""
     numbers, wrong = np.empty(len(cells)), {}
     for row, cell in enumerate(cells):
         try:
-            numbers[row] = _number(cell, notation, dates, ticks_a_day)
+            numbers[row] = number(cell)
         except UnreadableCellError as found:
             numbers[row], wrong[row] = math.inf, str(found)
     return numbers, wrong
-
-
-def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int) -> float:
-    if isinstance(cell, str):
-        return notation.number(cell, dates)
-    if dates is None or cell is None:
-        return cell_number(cell)
-    return dates.days_of_ticks(cell, ticks_a_day)
 
 
 def _ticks(column: Array) -> tuple[list[object], int]:
@@ -265,14 +268,22 @@ def _native(column: Array) -> tuple[Floats, dict[int, str]]:
     return numbers, dict.fromkeys(rows.tolist(), TOO_LARGE_INTEGER)
 
 
-def refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start: int) -> NoReturn:
-    """Say which cell is no number: the first row's first, rows being counted from this one."""
-    row, column = min(wrong)
-    raise DataError(
-        f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
-        f"holds exactly; found {wrong[row, column]}. Correct the cell, or name another "
-        f"column. {OUTSIDE}"
-    )
+def settle(
+    block: Floats, wrong: dict[tuple[int, int], str], names: Sequence[str], start: int, stated: Stated
+) -> None:
+    """Put NaN for stated codes, and infinity in rows with a cell that is no number.
+
+    Raises DataError for the first of these where they are refused; rows are counted from `start`.
+    """
+    block[np.isin(block, stated.notation.codes)] = np.nan
+    if wrong and stated.invalid == "refuse":
+        row, column = min(wrong)
+        raise DataError(
+            f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
+            f"holds exactly; found {wrong[row, column]}. Correct the cell, or name another "
+            f"column. {OUTSIDE}"
+        )
+    block[[row for row, _ in wrong]] = np.inf
 
 
 def label_of(value: object, notation: Notation) -> Label:

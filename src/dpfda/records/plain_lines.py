@@ -15,13 +15,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, put_columns
 from dpfda.records.cells import MISSING
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray
 
 Bytes = NDArray[np.uint8]
 
@@ -119,7 +122,7 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
 
-def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list[Any]] | None:
+def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list[ChunkedArray]] | None:
     """The numbers and the text columns of lines all of which are plain.
 
     None where pyarrow refuses, which costs time and changes nothing.

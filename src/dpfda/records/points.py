@@ -101,16 +101,30 @@ def cell_weights(
     exponent: At most 31.
     weights: array (n,) of int, optional. From 0 to 2^exponent.
     """
-    kept, weights = index[usable], None if weights is None else weights[usable]
-    if codes is None:
-        return [int(value) for value in _held(kept, cells, exponent, weights)]
-    owner = codes[usable].astype(np.int64)
-    pairs, place = np.unique(owner * cells + kept, return_inverse=True)
-    sizes = np.bincount(owner, minlength=1)
+    taken = _of_usable(usable, codes, weights)
+    return [int(share) for share in _shares(index[usable], cells, exponent, *taken)]
+
+
+def _of_usable(
+    usable: Flags, codes: Integers | None, weights: Integers | None
+) -> tuple[Integers | None, Integers | None]:
+    """Units and weights of usable points, where there are any."""
+    owners = None if codes is None else codes[usable].astype(np.int64)
+    return owners, None if weights is None else weights[usable]
+
+
+def _shares(
+    index: Integers, cells: int, exponent: int, owners: Integers | None, weights: Integers | None
+) -> Integers:
+    """Sum over units of their shares (cells,)."""
+    if owners is None:
+        return _held(index, cells, exponent, weights)
+    pairs, place = np.unique(owners * cells + index, return_inverse=True)
+    sizes = np.bincount(owners, minlength=1)
     shares = _held(place.ravel(), pairs.size, exponent, weights) // sizes[pairs // cells]
     total = np.zeros(cells, dtype=np.int64)
     np.add.at(total, pairs % cells, shares)
-    return [int(value) for value in total]
+    return total
 
 
 def _held(place: Integers, places: int, exponent: int, weights: Integers | None) -> Integers:
@@ -134,23 +148,9 @@ def ranked(
     A unit's shares are those of `cell_weights`, its cells being the places; the number of these does not
     matter.
     """
-    kept, weights = places[usable], None if weights is None else weights[usable]
-    if codes is None:
-        found, inverse = np.unique(kept, return_inverse=True)
-        return found, np.cumsum(_held(inverse.ravel(), found.size, exponent, weights))
-    owner = codes[usable].astype(np.int64)
-    order = np.lexsort((kept, owner))
-    kept, owner = kept[order], owner[order]
-    new = np.ones(kept.size, dtype=bool)
-    new[1:] = (kept[1:] != kept[:-1]) | (owner[1:] != owner[:-1])
-    first = np.flatnonzero(new)
-    counted = None if weights is None else weights[order]
-    held = _held(np.cumsum(new) - 1, first.size, exponent, counted)
-    shares = held // np.bincount(owner)[owner[first]]
-    found, inverse = np.unique(kept[first], return_inverse=True)
-    total = np.zeros(found.size, dtype=np.int64)
-    np.add.at(total, inverse.ravel(), shares)
-    return found, np.cumsum(total)
+    found, index = np.unique(places[usable], return_inverse=True)
+    taken = _of_usable(usable, codes, weights)
+    return found, np.cumsum(_shares(index.ravel(), found.size, exponent, *taken))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

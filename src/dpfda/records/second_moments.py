@@ -7,7 +7,6 @@ below 2^62 in 64-bit integers; blocks are added up in Python integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
@@ -31,15 +30,9 @@ def outer_ball(radius: float) -> IntegerBall:
 
     radius: Public radius of a record's coefficients, in their units.
     """
-    exact = Fraction(radius)
-    ratio = LARGEST / exact
-    exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    while exact * Fraction(2) ** exponent > LARGEST:
-        exponent -= 1
-    whole = int(exact * Fraction(2) ** exponent)
-    if whole < 1:
+    if not radius > 0:
         raise ParameterError("radius", "be positive", f"{radius}")
-    return IntegerBall("l2", whole, exponent)
+    return IntegerBall.up_to("l2", radius, LARGEST)
 
 
 def outer_product(rows: Integers) -> Integers:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,19 +29,21 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
-from dpfda.numerics.errors import DataError, DpfdaError
-from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame
+from dpfda.numerics.errors import DataError, DpfdaError, Private
+from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame, shape_of
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
-from dpfda.spine.arguments import Beside
-from dpfda.spine.counted import Units, pooled_for
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.arguments import Beside, Labels, Records
+from dpfda.spine.choices import public_size, stated_size
+from dpfda.spine.pooled import PooledSum, Rows, one_sum
+from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from dpfda.releases.base import Release
     from dpfda.spine.estimator import Estimator
 
     # Records of a partition, as Dask has them.
@@ -61,7 +64,7 @@ SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivateSum:
+class PrivateSum(Private):
     """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
 
     Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
@@ -76,9 +79,6 @@ class PrivateSum:
     count: int
     refusal: str = ""
     parts: frozenset[int] = frozenset()
-
-    def __repr__(self) -> str:
-        return "PrivateSum(content private)"
 
 
 def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: object = None) -> IntegerSum:
@@ -120,6 +120,51 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     return summed(total)
 
 
+@dataclass(frozen=True, eq=False)
+class Units(PooledSum):
+    """How many units there are, as a sum of no numbers."""
+
+    settings: Settings
+    numbers = 0
+
+    def read(self, X: Records, y: Beside = None) -> Rows:
+        return (np.zeros(shape_of(X)[0], dtype=np.bool_),)
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        units = len(rows[0]) if codes is None else int(codes.max(initial=-1)) + 1
+        return IntegerSum(0).add_totals([], units)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Release:
+        raise DpfdaError("A number of units alone is not released.")
+
+
+def pooled_for(
+    estimator: Estimator, X: Records, groups: Labels, y: object, count: Callable[[], int]
+) -> PooledSum:
+    """The sum of an estimator on the columns of X, where these are records that were made up.
+
+    groups: Whether it is None is looked at.
+    y: What else is said of records, by its names.
+    count: How many units there are; not called where that is private, or the sum does not ask for it.
+    Raises ParameterError if the summary is no sum, or a public parameter is unusable.
+    """
+    if not hasattr(estimator, "_pooled_for"):
+        return one_sum(estimator, "pooled_on").pooled_on(X, groups)
+    settings: Settings = estimator._settings_for(X, groups)
+    unit, cells = settings.unit, getattr(estimator, "cells", None)
+    size = public_size(unit, 2) if unit.private else count()
+    if size is None:
+        # Nothing but the cells follows from it.
+        named = "cells" if hasattr(estimator, "cells") else "public_size"
+        size = 2 if cells is not None else stated_size(None, named)
+    # What goes to where the records are has no ledger.
+    own = copy(estimator).set_params(
+        unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
+    )
+    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
+    return made
+
+
 def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:
     """The release of a summary that asks how many units there are, and is told by a pass over labels.
 
@@ -130,17 +175,17 @@ def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Besid
     return pool.publish(total_on_cluster(pool, X, groups, y), estimator.ledger)
 
 
-def _units(estimator: Estimator, X: object, groups: Any) -> int:
+def _units(estimator: Estimator, X: object, groups: Labels) -> int:
     """How many units there are."""
     settings = estimator.settings
     if groups is not None and not is_dask(groups):
-        return units_of(groups, len(groups), settings.reading.invalid)[1]
+        return units_of(groups, shape_of(groups)[0], settings.reading.invalid)[1]
     known = rows_of(X) if groups is None else None
     whose = X if groups is None else groups
     return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
 
 
-def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[Any, dict[str, object]]:
+def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[object, dict[str, object]]:
     """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
 
     Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
@@ -214,7 +259,7 @@ def sent(total: IntegerSum, number: int) -> PrivateSum:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Seen:
+class Seen(Private):
     """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
 
     once, twice: Who is there, and who is in several of them.
@@ -229,9 +274,6 @@ class Seen:
     held: dict[int, bytes]
     records: int
     refusal: str = ""
-
-    def __repr__(self) -> str:
-        return "Seen(content private)"
 
     @property
     def several(self) -> bool:
@@ -314,7 +356,7 @@ def places_of(marks: Integers, bits: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dealt:
+class Dealt(Private):
     """Records on their way to a bucket, with the marks of their persons. Private.
 
     rows, said: As the partition holds them.
@@ -335,9 +377,6 @@ class Dealt:
         """By which Dask tells when to write it to disk."""
         held = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
         return int(held) + self.marks.nbytes
-
-    def __repr__(self) -> str:
-        return "Dealt(content private)"
 
 
 def _dealt(

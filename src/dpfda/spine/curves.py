@@ -21,7 +21,7 @@ from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes, units_of
 from dpfda.spine.arguments import Functions
 from dpfda.spine.choices import is_basis
-from dpfda.spine.embedding import embedding_of
+from dpfda.spine.embedding import embedding_of, moves
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable, matrix_on, read_block
 
@@ -97,8 +97,7 @@ def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> Non
 
     Raises ParameterError if the grid that the data came with is another; grids are public.
     """
-    embedding = embedding_of(reading)
-    if handed.grid is None or (embedding is not None and embedding.moved):
+    if handed.grid is None or moves(reading):
         return
     found, known = (
         points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
@@ -170,17 +169,12 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
         "(0, 1)]); for several values at every point take PrivateVectorMean."
     )
     check_dimensions(shape, more=several if len(shape) == 3 else "")
-    if shape[1] < 2 and not _moves(settings):
+    if shape[1] < 2 and not moves(settings.reading):
         raise DataError(
             f"X must have at least two grid points; found {shape[1]} feature(s) "
             f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
         )
     return equally_spaced(max(2, shape[1]), domain)[: shape[1]]
-
-
-def _moves(settings: Settings) -> bool:
-    embedding = embedding_of(settings.reading)
-    return embedding is not None and embedding.moved
 
 
 def stated_ends(ends: object) -> object:

@@ -110,6 +110,12 @@ def embedding_of(reading: object) -> Embedding | None:
     return reading.embedding if isinstance(reading, EmbeddedReading) else None
 
 
+def moves(reading: object) -> bool:
+    """Whether what is summed of a record is at other points than the record."""
+    embedding = embedding_of(reading)
+    return embedding is not None and embedding.moved
+
+
 def embedded(reading: Reading, estimator: Embeds, base: type[Embeds]) -> Reading:
     """How an estimator's records are read: with its own `embed`, where its class has one."""
     kind = type(estimator)

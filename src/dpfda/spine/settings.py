@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -331,12 +331,12 @@ def _positive(value: object, name: str) -> None:
         whole(value, name, words="be a positive integer")
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     if one is other or one is None or other is None:
         return one is other
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return type(one) is type(other) and np.array_equal(one, other)
-    return bool(one == other)
+    return not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and one == other
 
 
 def _short(value: object) -> str:

@@ -15,7 +15,7 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
-from dpfda.numerics.errors import DataError, Kept, ParameterError
+from dpfda.numerics.errors import DataError, Kept, ParameterError, Private
 from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import known
@@ -25,7 +25,7 @@ from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
 from dpfda.records.curves import check_orientation, order_by_unit, refuse_unusable, shape_limits, units
-from dpfda.spine.embedding import Embedding, embedding_of
+from dpfda.spine.embedding import Embedding, embedding_of, moves
 from dpfda.spine.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
@@ -71,10 +71,7 @@ class Summation:
     def same_integers(self, other: Summation) -> bool:
         """Whether both turn every record into the same integers."""
         mine, theirs = self.plan, other.plan
-        rules = ("missing", "invalid", "standardize")
-        if embedding_of(self.reading) != embedding_of(other.reading):
-            return False
-        if any(getattr(self.reading, rule) != getattr(other.reading, rule) for rule in rules):
+        if self.reading.rules != other.reading.rules:
             return False
         if mine.on_grid is not None and theirs.on_grid is not None:
             return mine.on_grid.rule.same(theirs.on_grid.rule) and np.array_equal(
@@ -108,16 +105,11 @@ class Summation:
         Raises DataError with the place of a value that is not finite, unless repairing. The sum is then
         useless.
         """
-        placed = self.plan.on_grid
-        if placed is not None and self._plain:
-            totals, unusable = grid_sum(matrix, placed.rule)
+        if self._plain and (found := self._bounded(matrix)) is not None:
+            totals, unusable = found
             total.add_totals(totals, matrix.shape[0])
-            self._check(unusable, matrix, first_row)
-            return
-        if self._in_l1 is not None and self._plain:
-            added, unusable = l1_sum(matrix, self._in_l1)
-            total.add_totals(added, matrix.shape[0])
-            self._check(unusable, matrix, first_row)
+            if unusable and self.reading.invalid == "refuse":
+                refuse_unusable(matrix, first_row, _fills(self.plan.basis))
             return
         if self._compiled(matrix):
             for start, block in _direct(matrix):
@@ -205,6 +197,15 @@ class Summation:
         """A block of records, checked, filled and standardised."""
         return read_block(block, self.plan.basis, self.reading, first_row)
 
+    def _bounded(self, values: Cells) -> tuple[Integers | list[int], int] | None:
+        """Exact totals of records as they are, and how many of them cannot be used.
+
+        None where a bound is enforced neither on the grid nor in an l1 ball: then each is embedded.
+        """
+        if self.plan.on_grid is not None:
+            return grid_sum(values, self.plan.on_grid.rule)
+        return None if self._in_l1 is None else l1_sum(values, self._in_l1)
+
     @cached_property
     def _in_l1(self) -> L1Rule | None:
         """How an l1 bound is enforced on the coefficients that are needed, where there is a rule."""
@@ -264,18 +265,10 @@ class Summation:
             self._curves(matrix[rows], first_row + rows.start)
 
     @property
-    def _fills(self) -> bool:
-        return _fills(self.plan.basis)
-
-    @property
     def _plain(self) -> bool:
         """Whether records are taken as they are."""
         read = self.reading
         return read.missing == "refuse" and not read.standardize and self.embedding is None
-
-    def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
-        if unusable and self.reading.invalid == "refuse":
-            refuse_unusable(matrix, first_row, self._fills)
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
@@ -304,14 +297,9 @@ class Summation:
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
         plan = self.plan
-        if plan.on_grid is not None:
-            if not usable.all():
-                values = np.where(usable[:, None], values, np.nan)
-            total.add_totals(grid_sum(values, plan.on_grid.rule)[0], usable.size)
-            return
-        if self._in_l1 is not None:
-            unknown = np.where(usable[:, None], values, np.nan)
-            total.add_totals(l1_sum(unknown, self._in_l1)[0], usable.size)
+        known_values = values if usable.all() else np.where(usable[:, None], values, np.nan)
+        if (found := self._bounded(known_values)) is not None:
+            total.add_totals(found[0], usable.size)
             return
         centered = plan.bound.restrict(values, flat_grid(plan.basis))
         total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
@@ -369,12 +357,9 @@ class Readable(Kept):
         lengths[: found.size] = found
         return lengths
 
-    def __repr__(self) -> str:
-        return "Readable(content private)"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summed:
+class Summed(Private):
     """Records that were added up, before it is said what of their sum gets noise.
 
     summation: Public: how.
@@ -388,9 +373,6 @@ class Summed:
         """The integers that get noise under a plan of the same sums."""
         with np.errstate(all="ignore"):
             return self.summation.finish(self.added, plan)
-
-    def __repr__(self) -> str:
-        return "Summed(content private)"
 
 
 # A plan of a mean, and what has its integers: not said yet is what of them gets noise.
@@ -450,8 +432,8 @@ def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule)
                 " within each record.",
             )
         values = _flattened(values, tuple(axis.size for axis in basis.grid_points), reading.invalid)
-    matrix, embedding = matrix_of(values, reading.invalid), embedding_of(reading)
-    if embedding is None or not embedding.moved:
+    matrix = matrix_of(values, reading.invalid)
+    if not moves(reading):
         check_orientation(matrix.shape, basis.weights.size)
     return matrix
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -214,6 +214,15 @@ def checked_noise(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise | Stud
     )
 
 
+class Mechanised(Protocol):
+    """What has a mechanism among its parameters."""
+
+    mechanism: object
+
+
+Asked = TypeVar("Asked", bound=Mechanised)
+
+
 @dataclass(frozen=True)
 class StudentQuestions:
     """t noise on all coefficients, of which a session tells `questions` functionals.
@@ -238,7 +247,7 @@ class StudentQuestions:
         return Design.shrunk(problem, self.name, parameters, noise)
 
 
-def with_questions(estimator: Any, questions: int) -> Any:
+def with_questions(estimator: Asked, questions: int) -> Asked:
     """The same estimator, with the noise of so many questions; the one given is left as it is.
 
     Raises ParameterError if the number is not a positive integer. Raises RefusedMechanismError if

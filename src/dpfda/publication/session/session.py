@@ -74,6 +74,8 @@ from dpfda.releases.function import ReleasedFunction
 class Estimator(Protocol):
     """A summary that can be prepared and charged, such as `PrivateMean`."""
 
+    mechanism: object
+
     def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
@@ -138,7 +140,8 @@ class Session(Resumable):
         self._total: tuple[int, ...] | None = total
         self._law = noise
         self._degrees = noise.degrees if isinstance(noise, StudentForms) else None
-        self._values: ConditionalValues | None = _values_of(noise)
+        values = ConditionalValues(noise.scales, degrees=self._degrees or 0)
+        self._values: ConditionalValues | None = values
         self._answers: dict[str, Answer] = {}
 
     @classmethod
@@ -420,12 +423,6 @@ class Session(Resumable):
     def _forget(self, state: str) -> None:
         self._values = self._total = None
         self._state = state
-
-
-def _values_of(noise: GaussianNoise | StudentForms) -> ConditionalValues:
-    if isinstance(noise, StudentForms):
-        return ConditionalValues(noise.scales, degrees=noise.degrees)
-    return ConditionalValues(noise.scales)
 
 
 def _same_file(first: Path, second: Path) -> bool:

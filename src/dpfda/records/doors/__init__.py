@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.scan import classes_in
 
+# What a door opens: a class of another library.
+Held = TypeVar("Held")
 # What needs no door, by its exact type: most of what is asked about.
 PLAIN = (np.ndarray, list, tuple, type(None))
 
@@ -35,7 +35,7 @@ class Handed(NamedTuple):
         return "Handed(content private)"
 
 
-class Door:
+class Door(Generic[Held]):
     """A kind of container of records, recognised by what it offers, never imported.
 
     A class derived from it in a file of this folder is found by itself; one of your own, imported from
@@ -47,11 +47,11 @@ class Door:
         """Whether these data are of this kind, by their type alone."""
         raise NotImplementedError
 
-    def cells(self, data: object) -> object:
+    def cells(self, data: Held) -> object:
         """What the container holds, as what is read already: an array, rows, a table or a column."""
         return data
 
-    def curves(self, data: object, groups: object, stated: object) -> Handed:
+    def curves(self, data: Held, groups: object, stated: object) -> Handed:
         """Curves, the units' labels, and the grid and domain that the container says.
 
         data: Private, but for its public side.
@@ -60,37 +60,32 @@ class Door:
         """
         return Handed(data, groups)
 
-    def points(self, data: object, groups: object) -> Handed:
+    def points(self, data: Held, groups: object) -> Handed:
         """Points or inputs, one a row, and the units' labels."""
         return Handed(data, groups)
 
-    def words(self, data: object) -> Mapping[str, str | None]:
+    def words(self, data: Held) -> Mapping[str, str | None]:
         """What variables and values are called, by the keys of a domain's labels. Public."""
         return {}
 
-    def is_irregular(self, data: object) -> bool:
+    def is_irregular(self, data: Held) -> bool:
         """Whether each record has times of its own, so that a mean pools observations."""
         return False
 
-    def channels(self, data: object) -> Sequence[tuple[str, object]] | None:
+    def channels(self, data: Held) -> Sequence[tuple[str, object]] | None:
         """The public name of each channel and a container of its curves; None where there are none."""
         return None
 
 
-def door_of(data: object) -> Door | None:
+def door_of(data: object) -> Door[Any] | None:
     """The door for a container, by its type; None for arrays, sequences and tables."""
     if type(data) in PLAIN:
         return None
-    _load(tuple(__path__))
+    # Loaded once: what derives from a door is known then.
+    classes_in(__name__, "recognises")
     return next(
         (door for door in (kind() for kind in Door.__subclasses__()) if door.recognises(data)), None
     )
-
-
-@cache
-def _load(path: tuple[str, ...]) -> None:
-    for found in pkgutil.iter_modules(path):
-        importlib.import_module(f"{__name__}.{found.name}")
 
 
 __all__ = ["Door", "Handed", "door_of"]

@@ -6,7 +6,7 @@ The coordinates are the grid, or the array is refused: what is labelled is not r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
 
-class LabelledArray(Door):
+class LabelledArray(Door["DataArray"]):
     """An array of xarray, or a data set, which is refused."""
 
     def recognises(self, data: object) -> bool:
         return type(data).__module__.partition(".")[0] == "xarray" and hasattr(data, "dims")
 
-    def cells(self, data: Any) -> object:
+    def cells(self, data: DataArray) -> object:
         """The array below the labels. Raises DataError if it holds several variables."""
         if hasattr(data, "data_vars"):
             raise DataError("X must be one variable; found a data set of several. Pass one of them.")
         return data.data
 
-    def curves(self, data: Any, groups: object, stated: object) -> Handed:
+    def curves(self, data: DataArray, groups: object, stated: object) -> Handed:
         """The second dimension is the grid.
 
         Raises OrientationError if the first dimension looks like the grid, or it cannot be told which of
@@ -44,7 +44,7 @@ class LabelledArray(Door):
             _check_axes(names[1:], along[1:], stated)
         return Handed(data, groups, _grid_along(data, names, along, stated is not None))
 
-    def words(self, data: Any) -> dict[str, str | None]:
+    def words(self, data: DataArray) -> dict[str, str | None]:
         """What the dimensions after the first and the values are called, with their units."""
         _, along = self._coordinates(data)
         found = {
@@ -58,7 +58,7 @@ class LabelledArray(Door):
             found |= {} if dated is None else {"domain": dated[1]}
         return {**found, "value": _spoken(data.name, data.attrs)}
 
-    def channels(self, data: Any) -> list[tuple[str, object]] | None:
+    def channels(self, data: DataArray) -> list[tuple[str, object]] | None:
         """The third dimension, by its coordinate or its numbers."""
         if len(data.shape) != 3:
             return None

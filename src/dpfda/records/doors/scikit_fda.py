@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +32,7 @@ ON_GRID = ("data_matrix", "grid_points", "domain_range")
 SAMPLE_NAMES = "sample_names"
 
 
-class FunctionalData(Door):
+class FunctionalData(Door["FData"]):
     """Functional data of scikit-fda, or what looks like its FDataGrid."""
 
     def recognises(self, data: object) -> bool:
@@ -39,7 +40,7 @@ class FunctionalData(Door):
             type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
         )
 
-    def curves(self, data: Any, groups: object, stated: object) -> Handed:
+    def curves(self, data: FData, groups: object, stated: object) -> Handed:
         """Take functional data apart.
 
         Functions in a basis are evaluated on the stated grid; `groups` may be "sample_names", where the
@@ -65,23 +66,24 @@ class FunctionalData(Door):
             return Handed(_observations(data, units), None)
         return _in_basis(data, units, stated)
 
-    def words(self, data: object) -> dict[str, str | None]:
+    def words(self, data: FData) -> dict[str, str | None]:
         """Names of the variables and of the values, where the data have them."""
         arguments = zip(
             ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
         )
-        coordinates: Any = getattr(data, "coordinate_names", ())
+        coordinates: Sequence[str] = getattr(data, "coordinate_names", ())
         return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
 
-    def is_irregular(self, data: object) -> bool:
+    def is_irregular(self, data: FData) -> bool:
         return hasattr(data, "start_indices")
 
-    def channels(self, data: Any) -> list[tuple[str, object]] | None:
+    def channels(self, data: FData) -> list[tuple[str, object]] | None:
         """One coordinate each."""
         if getattr(data, "dim_codomain", 1) == 1:
             return None
-        names = (str(name or i + 1) for i, name in enumerate(data.coordinate_names))
-        return list(zip(names, data.coordinates, strict=True))
+        return [
+            (str(name or i + 1), data.coordinates[i]) for i, name in enumerate(data.coordinate_names)
+        ]
 
 
 def _units(data: FData, groups: object) -> object:
