@@ -180,10 +180,9 @@ class ReleasedPredictor(Predictor):
 
         With noise on the minimiser (solver "output") or on the means it follows from the law of the
         noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
-        taken as normal. With noise in the objective it rests on the penalty alone, and is wide: that
-        |b - b*| is at most |w| / (2 penalty n) makes the simultaneous band hold; the one at a point is
-        of first order. With noise in the steps of a descent both rest on their number and size, are of
-        first order, and wide.
+        taken as normal. With noise in the objective it rests on the penalty alone, with noise in the
+        steps of a descent on their number and size: of first order, and wide. The simultaneous band is
+        for the points of its table at once, with more than two inputs for those that are given.
         """
         if self.spread is None:
             raise ParameterError(
