@@ -15,7 +15,7 @@ from dpfda.numerics.arrays import Floats
 PARTS = 4000
 # Fewest and most draws of the noise at all points at once, multiplications with them, and points at a
 # time.
-DRAWS, WORK, PART = (4000, 20_000), 2 * 10**8, 128
+FEWEST, DRAWS, WORK, PART = 4000, 20_000, 2 * 10**8, 128
 
 
 def deviations(features: Floats, spread: Floats) -> Floats:
@@ -87,14 +87,14 @@ def is_block(spread: Floats, noise: NoiseLaw | SymmetricNoise) -> bool:
 def _draws(features: Floats, spread: Floats, noise: NoiseLaw | SymmetricNoise) -> Floats:
     """Draws (draws, K) of noise whose every coordinate has variance one."""
     count = features.shape[1]
-    draws = int(np.clip(WORK // features.size, *DRAWS))
+    draws = min(DRAWS, max(FEWEST, WORK // features.size))
     generator = np.random.Generator(np.random.Philox(key=0))
     drawn = generator.standard_normal((draws, count))
     if is_block(spread, noise):
         lengths = generator.gamma(count, size=draws) / math.sqrt(count + 1)
         drawn *= (lengths / np.linalg.norm(drawn, axis=1))[:, None]
     elif isinstance(noise, MatrixLaw) and not isinstance(noise, SymmetricGaussianNoise):
-        lengths = np.linalg.norm(noise.simulate(generator, DRAWS[0]), axis=(1, 2))
+        lengths = np.linalg.norm(noise.simulate(generator, min(FEWEST, draws)), axis=(1, 2))
         lengths /= np.sqrt(np.mean(lengths**2))
         drawn *= np.resize(lengths, draws)[:, None]
     return drawn
