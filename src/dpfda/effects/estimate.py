@@ -27,8 +27,8 @@ where that is public, and no eigenvalue is taken for less than its noise. Curves
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
 is widest where few units tell the terms apart. The half-width is the root of the sum of three squares:
-of .8 of what these curves stay within; of .6 of what noise stays within before anything is smoothed,
-below which a flat line may hide anything; and of three quarters of the largest change of the line over a
+of .6 of what these curves stay within; of .7 of what noise stays within before anything is smoothed,
+below which a flat line may hide anything; and of two fifths of the largest change of the line over a
 cell, as what is between cells is not seen.
 """
 
@@ -64,7 +64,7 @@ COUNTS = 1000
 TOGETHER = 600
 # Factors of the half-width under rich components, of what noise stays within, and of changes over a
 # cell.
-OF_RICH, OF_NOISE, OF_CHANGES = 0.8, 0.6, 0.75
+OF_RICH, OF_NOISE, OF_CHANGES = 0.6, 0.7, 0.4
 
 
 @dataclass(frozen=True, eq=False)

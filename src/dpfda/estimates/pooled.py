@@ -76,7 +76,7 @@ FEWEST_SIDE, MOST_SIDE = 3, 16
 # What plans expect: ordinary functions, given at so many times, the second number being that of
 # regressions whose units have one record; values about them, of such deviations, of which so many
 # quantiles stand for all; at so many places of an interval, or along each side.
-TIMES, DEVIATIONS, VALUES, PLACES = (50, 70), (0.025, 0.125), 16, (960, 48)
+TIMES, DEVIATIONS, VALUES, PLACES = (50, 60), (0.025, 0.125), 16, (960, 48)
 
 
 def cells_for(size: float, deviation: float) -> int:

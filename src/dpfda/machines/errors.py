@@ -17,10 +17,10 @@ BENDS, BENDS_NEARBY = 0.5, 1.0
 
 def noise_at_inputs(
     solver: Solver, features: FeatureMap, inputs: int, half: float | None
-) -> tuple[Floats, Floats] | None:
-    """Deviations (INPUTS,) of the function for its noise: to be expected, and as the bands take them.
+) -> tuple[Floats, Floats, Floats] | None:
+    """Deviations of the function for its noise at inputs; their features, and what bands are made of.
 
-    In units of the target. Penalty, features and few records are no part of them. With noise on sums
+    Penalty, features and few records are no part of them. With noise on sums
     they are for the matrix of the made-up examples. With noise in the objective, or in the steps of a
     descent, bands rest on the penalty or the steps alone; what is expected counts, to first order, how
     examples damp the noise if their losses have half of the curvature that they may have, or all of it
@@ -39,8 +39,9 @@ def noise_at_inputs(
 
     Returns
     -------
-    (array, array) or None
-        None for several classes, of whose functions no deviation is known.
+    (array (INPUTS,), array (INPUTS, K), array () or (K, K)) or None
+        To be expected, in units of the target; features; and the spread, as of a release. None for
+        several classes, of whose functions no deviation is known.
     """
     if solver.terms.functions > 1:
         return None
@@ -58,7 +59,7 @@ def noise_at_inputs(
     width = half or 1.0
     bends = BENDS if half is None else BENDS_NEARBY
     expected = _damped(solver, at, float(spread), bends) if spread.ndim == 0 else spread
-    return width * deviations(at, expected), width * deviations(at, spread)
+    return width * deviations(at, expected), at, spread
 
 
 def _damped(solver: Solver, at: Floats, spread: float, bends: float) -> Floats:

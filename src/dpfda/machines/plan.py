@@ -19,8 +19,8 @@ from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
-from dpfda.machines.weights import factor
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.machines.weights import widths
+from dpfda.noise import NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
@@ -194,7 +194,7 @@ class MachinePlan(PlanAgain):
     # What to expect.
 
     @cached_property
-    def _deviations(self) -> tuple[Floats, Floats] | None:
+    def _deviations(self) -> tuple[Floats, Floats, Floats] | None:
         half = None if self.target is None else self.target[1]
         return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, half)
 
@@ -207,11 +207,10 @@ class MachinePlan(PlanAgain):
         found = self._deviations
         if found is None:
             return None
-        knorm = isinstance(self.noise, KNormNoise) and self.solver.name != "sums"
-        widths = factor(self.features.components, level, True, knorm) * found[1]
-        # That of a regression is cut at the bounds of the target.
-        most = math.inf if self.target is None else self.target[1]
-        return Outlook.alike(float(np.mean(np.minimum(widths, most))))
+        wide = widths(*found[1:], level, True, self.noise)
+        # That of a regression is in units of the target, and cut at its bounds.
+        half, most = (1.0, math.inf) if self.target is None else (self.target[1], 1.0)
+        return Outlook.alike(float(half * np.mean(np.minimum(wide, most))))
 
     @property
     def error_words(self) -> str:

@@ -17,8 +17,8 @@ from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, 
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.machines.solvers import Solver
-from dpfda.machines.weights import deviations, factor
-from dpfda.noise import KNormNoise, Law, NoiseLaw, law_from_json
+from dpfda.machines.weights import deviations, factor, is_block, widths
+from dpfda.noise import Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, number
@@ -154,6 +154,11 @@ class ReleasedPredictor(Predictor):
             return values
         return np.clip(values, self.center - self.half_width, self.center + self.half_width)
 
+    @cached_property
+    def _table_rows(self) -> Floats:
+        """Features (N, K) of the points of its table."""
+        return frozen(self._rows(self._default_points()))
+
     def _rows(self, points: ArrayLike) -> Floats:
         """Features (q, K) of points."""
         at = self.inputs.scaled(self._points(points))
@@ -175,10 +180,9 @@ class ReleasedPredictor(Predictor):
 
         With noise on the minimiser (solver "output") or on the means it follows from the law of the
         noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
-        taken as normal. With noise in the objective it rests on the penalty alone, and is wide: that
-        |b - b*| is at most |w| / (2 penalty n) makes the simultaneous band hold; the one at a point is
-        of first order. With noise in the steps of a descent both rest on their number and size, are of
-        first order, and wide.
+        taken as normal. With noise in the objective it rests on the penalty alone, with noise in the
+        steps of a descent on their number and size: of first order, and wide. The simultaneous band is
+        for the points of its table at once, with more than two inputs for those that are given.
         """
         if self.spread is None:
             raise ParameterError(
@@ -190,11 +194,12 @@ class ReleasedPredictor(Predictor):
                 if self._descended
                 else "",
             )
-        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
         level, simultaneous = asked.level, asked.simultaneous
         each = level ** (1 / len(self.classes)) if self._several and simultaneous else level
-        wide, line = factor(self.features.components, each, simultaneous, knorm), self(at)
-        half = self.half_width * wide * deviations(self._rows(at), self.spread)
+        # Where a domain has a table, a band does not depend on where else it is asked for.
+        whole = self._table_rows if simultaneous and self.dimensions <= 2 else None
+        line, rows = self(at), self._rows(at)
+        half = self.half_width * widths(rows, self.spread, each, simultaneous, self.noise, whole)
         if self._several and half.ndim == 1:
             half = half[:, None]
         lower, upper = line - half, line + half
@@ -387,8 +392,8 @@ class ReleasedPredictor(Predictor):
         if self.spread is None:
             return ""
         rows = np.eye(self.features.components)[:1]
-        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
-        wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
+        block = is_block(self.spread, self.noise)
+        wide = factor(self.features.components, LEVEL, block) * self.half_width
         if self.spread.ndim == 3:
             said_of = (
                 f"Bands say how far noise may have moved each function, in {LEVEL:.0%} of all releases."
