@@ -117,9 +117,9 @@ def test_a_refit_says_so_in_the_first_lines_of_all_that_is_made_of_it(refitted, 
         f"{MISSING}. "
     )
     assert SEARCHED in repr(refitted).splitlines()[1]
-    for text in (refitted.cite(), refitted.subtitle, refitted.facts.warnings[0]):
+    for text in (refitted.facts.citation, refitted.view().subtitle, refitted.facts.warnings[0]):
         assert SEARCHED in text or MISSING in text
-    assert refitted.summary()["caveats"] == [
+    assert refitted.facts.to_json()["caveats"] == [
         {"kind": "search", "count": 17, "words": str(refitted.certificate.caveats[0])}
     ]
     assert SEARCHED in to_fragment(card(refitted))[:600]
@@ -332,7 +332,7 @@ def test_a_release_of_one_fit_has_no_caveats(tmp_path):
         mean(**searched.best_params_).fit(CURVES).release_,
     ):
         assert release.certificate.caveats == ()
-        assert "ot cover" not in repr(release) + release.cite() + release.subtitle
+        assert "ot cover" not in repr(release) + release.facts.citation + release.view().subtitle
         assert not release.describe().startswith("Not covered")
         assert "caveats" not in json.loads(release.save(tmp_path / "a.json", overwrite=True).read_text())
     first, second = (estimator.fit(CURVES).release_ for _ in range(2))
@@ -389,7 +389,7 @@ def test_every_kind_keeps_its_caveats_in_parts_copies_and_files(name, tmp_path):
         found = [[caveat.kind for caveat in each.caveats] for each in certificates(made)]
         assert found
         assert all(each == [SEARCH] for each in found), found
-        assert SEARCHED in made.subtitle
+        assert SEARCHED in made.view().subtitle
     # Of the last, which was read from its file, all that is told of it.
     assert made.describe().startswith("Not covered by the promise")
 

@@ -470,7 +470,7 @@ class TestPrivateSelection:
 
         chosen = private_selection(["laplace", "iclp"], fit, lambda out: -out.integral(), 3)
         release = load(chosen.release.save(tmp_path / "best.json"))
-        assert release.guarantee == release.achieved == PureDP(3)
+        assert release.guarantee == release.certificate.achieved == PureDP(3)
         assert "best of several runs" in release.about["selected"]
         # The noise is Laplace, but the best of several such runs has no Laplace law.
         total = compose([release], kind="zero-concentrated")

@@ -73,7 +73,7 @@ class ReleasedCurveClusters(OfMoments):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-curve-clusters"
+    _FORMAT: ClassVar[str] = "dpfda-curve-clusters"
     _CALLED: ClassVar[str] = "clusters of curves"
     _plural: ClassVar[bool] = True
     _subject = "clusters of curves"

@@ -125,9 +125,9 @@ class Predictor(Banded):
     # Tables and pictures.
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         # Inputs outside their bounds are moved to them, so that any will do.
-        return dict.fromkeys(super().axes, (-np.inf, np.inf))
+        return dict.fromkeys(super()._axes, (-np.inf, np.inf))
 
     def _axis_label(self, axis: int) -> str:
         return self._names[axis]

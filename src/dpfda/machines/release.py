@@ -108,7 +108,7 @@ class ReleasedPredictor(Predictor):
     spread: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
     power_noise: NoiseLaw | None = field(default=None, metadata=file.LAW.or_absent.kept)
 
-    FORMAT: ClassVar[str] = "dpfda-predictor"
+    _FORMAT: ClassVar[str] = "dpfda-predictor"
     _CALLED: ClassVar[str] = "released predictor"
     _ENTRIES: ClassVar[file.Table] = {
         "inputs.lower": file.FLOATS.named("lower"),
@@ -252,14 +252,14 @@ class ReleasedPredictor(Predictor):
 
     def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
-        known = "penalty" in self.mechanism and self.mechanism["name"] in FOLLOWING
+        known = "penalty" in self.certificate.mechanism and self._named in FOLLOWING
         if known and self.spread is not None:
             # The file's noise is held to the same numbers by what it was charged.
             found = self._solver.spread(())
             if found is None or not np.allclose(self.spread, found, rtol=CLOSE, atol=0):
                 raise ValueError("the spread is not that of the noise")
-        if self.spread is not None and self.mechanism["name"] == "gradient":
-            check_descended(self._solver, self.noise, self.mechanism, self.spread)
+        if self.spread is not None and self._named == "gradient":
+            check_descended(self._solver, self.noise, self.certificate.mechanism, self.spread)
 
     def _added_noise(self) -> list[AddedNoise]:
         before = []
@@ -270,11 +270,19 @@ class ReleasedPredictor(Predictor):
                 raise ValueError("the noise on the choice of a power is not that of its cost")
             before = [AddedNoise(self.power_noise, "l1", choice.apart, 0)]
         paid = self._paid
-        if "psi" in self.mechanism and (self.mechanism["name"], len(paid)) in EARLIER:
+        if "psi" in self.certificate.mechanism and (self._named, len(paid)) in EARLIER:
             # Their sums had noise of another law, and their objective is not said what its parts cost.
             return before
         check_shares(self._solver, self.noise, paid)
-        return [*before, AddedNoise(self.noise, *moved_by(self._solver, self.noise, self.mechanism))]
+        return [
+            *before,
+            AddedNoise(self.noise, *moved_by(self._solver, self.noise, self.certificate.mechanism)),
+        ]
+
+    @property
+    def _named(self) -> str:
+        """Name of the solver."""
+        return str(self.certificate.mechanism["name"])
 
     @property
     def _paid(self) -> list[Guarantee]:
@@ -286,7 +294,7 @@ class ReleasedPredictor(Predictor):
     def _solver(self) -> Solver:
         """The solver that was charged, made again."""
         return solver_again(
-            self.mechanism, self.penalty, self.loss, components=self.features.components,
+            self.certificate.mechanism, self.penalty, self.loss, components=self.features.components,
             units=self.size, guarantee=added(self._paid),
             functions=len(self.classes) if self._several else 1, neighbours=self.neighbours,
         )  # fmt: skip
@@ -307,23 +315,23 @@ class ReleasedPredictor(Predictor):
     @property
     def _descended(self) -> bool:
         """Whether steps of a descent were taken for several classes at once: then no band is known."""
-        return self._several and self.mechanism["name"] == "gradient"
+        return self._several and self._named == "gradient"
 
     @property
     def penalty(self) -> float:
         """The penalty on rough functions, which files written by earlier versions call psi."""
-        return number(self.mechanism.get("penalty", self.mechanism.get("psi")))
+        return number(self.certificate.mechanism.get("penalty", self.certificate.mechanism.get("psi")))
 
     @property
     def _made_by(self) -> str:
-        return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
+        return f"{self.loss} loss, noise by the {self._named} solver"
 
     @property
     def _searched(self) -> str:
         """What of the features was read from records."""
         return (
             " (the power was chosen from records, for a part of the promise)"
-            if "power" in self.mechanism
+            if "power" in self.certificate.mechanism
             else ""
         )
 
@@ -356,7 +364,7 @@ class ReleasedPredictor(Predictor):
                 f"the features: {self.features.describe()}{self._searched}",
                 f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
-            noise=f"{self.mechanism['name']} solver, {self.noise.describe()}{self._power_words}",
+            noise=f"{self._named} solver, {self.noise.describe()}{self._power_words}",
             units=""
             if self.public_units is not None
             else f"the number that sums were divided by: {self.size}",
@@ -402,7 +410,7 @@ class ReleasedPredictor(Predictor):
             far = said(wide * float(deviations(rows, self.spread)[0]))
             moved = "the value of each function" if self._several else "its value"
             said_of = f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases."
-            if self.mechanism["name"] in ("objective", "gradient"):
+            if self._named in ("objective", "gradient"):
                 said_of += " Mostly it was far less: by how much records damp noise is private."
         return f"{said_of} {FADED[self.task].format(where=WHERE)}"
 
@@ -410,5 +418,5 @@ class ReleasedPredictor(Predictor):
         return {
             "loss": f"{self.loss}, penalty {self.penalty:.3g}",
             "features": self.features.describe(),
-            "solver": f"{self.mechanism['name']}: {self.noise.describe()}{self._power_words}",
+            "solver": f"{self._named}: {self.noise.describe()}{self._power_words}",
         }

@@ -81,7 +81,7 @@ class TablePredictor(Predictor):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-table-predictor"
+    _FORMAT: ClassVar[str] = "dpfda-table-predictor"
     _CALLED: ClassVar[str] = "released predictor"
     _has_exact: ClassVar[bool] = False
     # Those that carry the function, which is linear between.

@@ -71,7 +71,7 @@ class ReleasedReferenceBand(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-reference-band"
+    _FORMAT: ClassVar[str] = "dpfda-reference-band"
     _CALLED: ClassVar[str] = "released reference band"
     _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
     _subject = "reference band"
@@ -87,7 +87,7 @@ class ReleasedReferenceBand(Release):
     def _checked(self) -> None:
         super()._checked()
         names = "units for the centre", "units for the radius", "threshold"
-        said = [self.mechanism.get(name) for name in names]
+        said = [self.certificate.mechanism.get(name) for name in names]
         first, second, threshold = (
             float(each) if isinstance(each, int | float) else nan for each in said
         )
@@ -153,7 +153,7 @@ class ReleasedReferenceBand(Release):
 
     @property
     def _bounds(self) -> tuple[Floats, Floats]:
-        bound = bound_from_json(self.bound)
+        bound = bound_from_json(self.certificate.bound)
         if not isinstance(bound, ValueBounds):
             raise ParameterError("bound", "be on values", "another")
         return bound.curves_on(self.grid_points)
@@ -218,7 +218,9 @@ class ReleasedReferenceBand(Release):
         )
 
     def _made_with(self) -> str:
-        first, second = (self.mechanism.get(f"units for the {part}") for part in ("centre", "radius"))
+        first, second = (
+            self.certificate.mechanism.get(f"units for the {part}") for part in ("centre", "radius")
+        )
         return (
             f"{first} {several(self.unit)} chosen at random show where curves lie, {second} others how "
             f"far the band must reach; each part is looked at with noise for {self.guarantee}"

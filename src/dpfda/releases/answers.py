@@ -97,7 +97,7 @@ class ReleasedAnswers(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-answers"
+    _FORMAT: ClassVar[str] = "dpfda-answers"
     _CALLED: ClassVar[str] = "dpfda file of answers"
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
@@ -129,7 +129,7 @@ class ReleasedAnswers(Release):
         return held
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         return {"answer": (1.0, max(2.0, float(len(self.answers))))}
 
     def _axis_label(self, axis: int) -> str:
@@ -169,7 +169,7 @@ class ReleasedAnswers(Release):
             f"protects every {self.unit} behind them; further answers of the same session cost no "
             "further privacy.",
             noised=False,
-            noise=str(self.mechanism.get("name", "as its file says")),
+            noise=str(self.certificate.mechanism.get("name", "as its file says")),
             remarks=[
                 "Every answer has a standard error of its own: the known deviation of its privacy "
                 "noise. It does not include what the bound cut off, nor sampling."
@@ -178,7 +178,7 @@ class ReleasedAnswers(Release):
         )
 
     def _lines(self) -> dict[str, str]:
-        return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
+        return {"mechanism": str(self.certificate.mechanism.get("name", "as its file says"))}
 
     @property
     def _headline(self) -> str:

@@ -80,7 +80,7 @@ class CombinedMean(Valued):
         Whether it is one estimate from what all parts measured, and not an average of their lines.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-combined-mean"
+    _FORMAT: ClassVar[str] = "dpfda-combined-mean"
     _CALLED: ClassVar[str] = "combined mean"
 
     first: Averaged
@@ -342,7 +342,7 @@ def _knows_bounds_alone(leaf: Leaf) -> bool:
     if isinstance(leaf, PooledLine):
         return leaf.public_units is not None
     return (
-        leaf.FORMAT == PLAIN
+        leaf._FORMAT == PLAIN
         and isinstance(leaf.hierarchy, CurvePrior)
         and not (leaf.hierarchy.centers.size or leaf.hierarchy.periods)
         and not (leaf.order or isinstance(leaf.divisor, NoisyCount))
@@ -383,7 +383,7 @@ def _square(release: Averaged, line: bool) -> float:
 
 
 def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
-    said = [str(each.bound["description"]) for each in (first, second)]
+    said = [str(each.certificate.bound["description"]) for each in (first, second)]
     return {"description": " and ".join(dict.fromkeys(said))}
 
 

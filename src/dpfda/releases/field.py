@@ -52,7 +52,7 @@ class ReleasedField(Expansion):
     ((2,), (64, 64))
     """
 
-    FORMAT: ClassVar[str] = "dpfda-field"
+    _FORMAT: ClassVar[str] = "dpfda-field"
     _CALLED: ClassVar[str] = "dpfda release on a box"
 
     basis: BoxFunctions = field(metadata=file.ANY_BASIS.kept)
@@ -69,7 +69,7 @@ class ReleasedField(Expansion):
     @cached_property
     def _limits(self) -> Limits | None:
         """Public bounds of its values, () or (m,) on the grid; None where no values were bounded."""
-        return limits_of(self.bound, math.prod(axis.size for axis in self.grid_points))
+        return limits_of(self.certificate.bound, math.prod(axis.size for axis in self.grid_points))
 
     @property
     def dimensions(self) -> int:
@@ -110,7 +110,7 @@ class ReleasedField(Expansion):
         """
         at, single = check_box_points(points, self.domain_range)
         orders = parameters.orders(order, self.dimensions)
-        values, limits = self.unclipped(at), self._limits_at(at)
+        values, limits = self._unclipped(at), self._limits_at(at)
         if any(orders):
             if self.center.ndim:
                 raise ParameterError(
@@ -126,7 +126,7 @@ class ReleasedField(Expansion):
             values = np.clip(values, *limits)
         return float(values[0]) if single else values
 
-    def unclipped(self, points: ArrayLike) -> Floats:
+    def _unclipped(self, points: ArrayLike) -> Floats:
         """Values (q,) of the estimate before it is cut at public bounds."""
         at, _ = check_box_points(points, self.domain_range)
         values = self.basis.values_at(at, self.coefficients, (0,) * self.dimensions)
@@ -195,7 +195,7 @@ class ReleasedField(Expansion):
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source.unclipped(at), functions, partial(noise_draws, source), asked, at)
+        band = make_band(source._unclipped(at), functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else settled(band, self(at), self._limits_at(at))
 
     # Its file.

@@ -42,7 +42,7 @@ class ReleasedFunction(MeanLine):
         Order of the derivative that this function is of the release. The others: see `Expansion`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-release"
+    _FORMAT: ClassVar[str] = "dpfda-release"
     _CALLED: ClassVar[str] = "dpfda release"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
@@ -117,14 +117,14 @@ class ReleasedFunction(MeanLine):
             return self._mean_band(asked, at)
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
-            line = self.unclipped(at, self.order)
+            line = self._unclipped(at, self.order)
             generator = np.random.Generator(np.random.Philox(key=0))
             drawn = self._posterior.draws(self._measured, generator, bands.DRAWS)
             sizes = np.abs((drawn - self.coefficients) @ functions.T)
             band = bands.band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
-            line = source.unclipped(at, self.order)
+            line = source._unclipped(at, self.order)
             band = bands.make_band(line, functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else self._held(band)
 

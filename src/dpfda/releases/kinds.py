@@ -86,5 +86,5 @@ def _shown(release: Kind, written: object) -> Kind:
     """A release that writes what its file says and can be shown: labels come from the file as well."""
     check_agreement(written, release.to_json())
     repr(release)
-    release.cite()
+    _ = release._citation
     return release

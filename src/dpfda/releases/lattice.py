@@ -70,7 +70,7 @@ class LatticeRelease(Banded):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-lattice-release"
+    _FORMAT: ClassVar[str] = "dpfda-lattice-release"
     _CALLED: ClassVar[str] = "dpfda release on a lattice"
     _axis_units: ClassVar[str] = "units of the domain"
 
@@ -198,7 +198,7 @@ class LatticeRelease(Banded):
                 "anywhere."
             ],
             public=["the degree and the domain"],
-            noise=f"{self.mechanism['name']} mechanism, {self.noise.describe()}",
+            noise=f"{self.certificate.mechanism['name']} mechanism, {self.noise.describe()}",
             remarks=[
                 f"No band includes how far the function is from its polynomial of degree {self.degree}."
             ],

@@ -30,7 +30,7 @@ class ReleasedPooledMean(PooledLine):
         Versions, date, labels of the axes.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-pooled-mean"
+    _FORMAT: ClassVar[str] = "dpfda-pooled-mean"
     _CALLED: ClassVar[str] = "released pooled mean"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:

@@ -89,7 +89,7 @@ class ReleasedCurveSampler(OfMoments):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-curve-sampler"
+    _FORMAT: ClassVar[str] = "dpfda-curve-sampler"
     _CALLED: ClassVar[str] = "sampler of curves"
     _plural: ClassVar[bool] = True
     _bandless = "how far synthetic curves are from real ones, on the whole, is not known"

@@ -149,7 +149,7 @@ class ReleasedQuantileCurves(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-quantile-curves"
+    _FORMAT: ClassVar[str] = "dpfda-quantile-curves"
     _CALLED: ClassVar[str] = "released quantile curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
