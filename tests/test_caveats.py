@@ -39,6 +39,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.pages import card, registry_entry, report_page
+from dpfda.releases.plain import plain
 from dpfda.tuning import private_selection
 from dpfda.views.page import to_fragment, to_html
 from sample_releases import KINDS
@@ -389,7 +390,7 @@ def test_every_kind_keeps_its_caveats_in_parts_copies_and_files(name, tmp_path):
         found = [[caveat.kind for caveat in each.caveats] for each in certificates(made)]
         assert found
         assert all(each == [SEARCH] for each in found), found
-        assert SEARCHED in made.view().subtitle
+        assert SEARCHED in plain(made, 0.95)["words"]["promise"]
     # Of the last, which was read from its file, all that is told of it.
     assert made.describe().startswith("Not covered by the promise")
 

@@ -9,7 +9,7 @@ from matplotlib import pyplot
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import ParameterError, StorageError
-from dpfda.machines.weights import deviations, factor
+from dpfda.machines.errors import deviations, factor
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.noise.wishart import CoupledNoise
 from dpfda.testing import check_release

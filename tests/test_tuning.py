@@ -24,8 +24,7 @@ from dpfda import (
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
-from dpfda.mechanisms.iclp import ICLP
-from dpfda.mechanisms.iclp_l1 import ICLPL1
+from dpfda.mechanisms.iclp import ICLP, ICLPL1
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger

@@ -206,7 +206,7 @@ class KernelMachine(Estimator):
         solving, features = Solving.of(self.solver), Features.of(self.features)
         solver, loss = (each if isinstance(each, str) else "" for each in (solving.solver, self.loss))
         power = features.power if isinstance(features, Features) else None
-        bare = features if power is None else replace(features, power=None)
+        bare = replace(features, power=None) if isinstance(features, Features) else features
         plain = bare == Features() and solving.penalty is None and loss == "auto"
         if solver == NAME and not (plain and power is None):
             words = "go without loss, features and penalty, which a table has no use for"

@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from dpfda.bases.kernels import parse_kernel
 from dpfda.bases.ordinary import Outlook
 from dpfda.machines.defaults import chosen_features, chosen_solver, descends, epsilon_of
-from dpfda.machines.errors import noise_at_inputs
+from dpfda.machines.errors import factor, noise_at_inputs
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
-from dpfda.machines.weights import factor
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -92,9 +91,9 @@ class Features(Gathered):
             parse_kernel(self.kernel, (0.0, 1.0))
 
     @classmethod
-    def of(cls, value: object) -> Any:
+    def of(cls, value: object) -> Features | FeatureMap:  # type: ignore[override]
         """Read the `features` of a machine; a feature map is left as it is."""
-        return value if hasattr(value, "inputs") else super().of(value)
+        return cast("FeatureMap", value) if hasattr(value, "inputs") else super().of(value)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -251,9 +250,12 @@ class MachinePlan(PlanAgain):
         """Private examples; as of `Unfeatured`."""
         return Unfeatured(self.inputs, values, usable, targets, codes, units)
 
-    def total(self, *examples: Any) -> IntegerSum:
+    def total(
+        self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
+    ) -> IntegerSum:
         """The private sum of the same, where that is what gets noise."""
-        return self.solver.total(self.unfeatured(*examples).labelled(self.features, self.solver))
+        examples = self.unfeatured(values, targets, usable, codes, units)
+        return self.solver.total(examples.labelled(self.features, self.solver))
 
     def published(
         self, data: Labelled | IntegerSum, paying: Paying = NAMED

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpfda.machines.plan import MachinePlan
+from dpfda.machines.release import ReleasedPredictor
 from dpfda.machines.solvers.solver import SummingSolver
 from dpfda.machines.table import PredictorPlan
+from dpfda.machines.table_release import TablePredictor
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -70,5 +71,5 @@ class PooledMachine(PooledSum):
         codes = np.arange(len(usable)) if codes is None else codes
         return self.plan.total(values, targets, usable, codes, int(codes.max(initial=-1)) + 1)
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedPredictor | TablePredictor:
         return self.plan.publish(total, read_ledger(ledger))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -13,11 +14,12 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
+from dpfda.machines.errors import deviations, factor
 from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
+from dpfda.machines.minimiser import Loss
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
-from dpfda.machines.solvers import Solver
-from dpfda.machines.weights import deviations, factor
+from dpfda.machines.solvers import Solver, Terms
 from dpfda.noise import KNormNoise, Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
@@ -293,11 +295,14 @@ class ReleasedPredictor(Predictor):
     @cached_property
     def _solver(self) -> Solver:
         """The solver that was charged, made again."""
-        return solver_again(
-            self.certificate.mechanism, self.penalty, self.loss, components=self.features.components,
-            units=self.size, guarantee=added(self._paid),
-            functions=len(self.classes) if self._several else 1, neighbours=self.neighbours,
+        mechanism = self.certificate.mechanism
+        loss = Loss(self.loss, Fraction(number(mechanism["width"])))
+        functions = len(self.classes) if self._several else 1
+        terms = Terms(
+            self.features.components, self.size, loss, Fraction(self.penalty), added(self._paid), False,
+            functions, self.neighbours,
         )  # fmt: skip
+        return solver_again(mechanism, terms)
 
     @property
     def _bandless(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,7 +104,7 @@ class ReleasedAnswers(Release):
     _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
     _subject = "answers to queries about a function"
 
-    def __call__(self, numbers: ArrayLike) -> Any:
+    def __call__(self, numbers: ArrayLike) -> float | Floats:
         """Values of answers by their number, from 1."""
         places = np.asarray(numbers)
         if not np.all((places >= 1) & (places <= len(self.answers)) & (places == np.round(places))):

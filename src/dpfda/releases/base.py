@@ -185,6 +185,12 @@ class Release(Published):
     def _checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
 
+    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
+        """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
+        if np.ndim(self.domain_range) == 2:
+            return check_box_points(points, tuple(self._axes.values()))
+        return check_points(points, self.domain_range), np.ndim(points) == 0
+
     def to_fdatagrid(self, points: object = None) -> FDataGrid:
         """The published functions as a ``skfda.FDataGrid`` (extra `fda`).
 
@@ -341,12 +347,6 @@ class Banded(Release):
 
     _has_exact: ClassVar[bool] = True
 
-    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
-        """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
-        if np.ndim(self.domain_range) == 2:
-            return check_box_points(points, tuple(self._axes.values()))
-        return check_points(points, self.domain_range), np.ndim(points) == 0
-
     def band(
         self,
         level: float = LEVEL,
@@ -406,8 +406,8 @@ class Banded(Release):
         return self._around(at, asked)
 
 
-class Valued(Banded):
-    """A release of one function of points, with a band; a kind says its values in `_values`."""
+class OfPoints(Release):
+    """A release of one function of points; a kind says its values in `_values`."""
 
     @overload
     def __call__(self, points: float) -> float: ...
@@ -444,3 +444,7 @@ class Valued(Banded):
     def _values(self, at: Floats) -> Floats:
         """Values (q,) at points that have been checked."""
         raise NotImplementedError
+
+
+class Valued(OfPoints, Banded):
+    """The same with a band."""

@@ -298,7 +298,7 @@ class Expansion(Banded):
             "mechanism": f"{self.certificate.mechanism['name']}: {self._noise_words}",
         }
 
-    def _function(self, what: str, grid: str, **more: Any) -> Stated:
+    def _function(self, what: str, grid: str, told: Mapping[str, object] | None = None) -> Stated:
         """What is stated of a function of this name, on this grid."""
         made = self.about.get("created")
         made = f" It was made on {made}{self._software}." if made else ""
@@ -313,8 +313,7 @@ class Expansion(Banded):
             noise=f"{self.certificate.mechanism['name']} mechanism, {self._noise_words}",
             units=self._divided(),
             bounded=self._bounded(),
-            numbers=numbers | more.pop("numbers", {}),
-            **more,
+            numbers=numbers | dict(told or {}),
         )
 
     def _divided(self) -> str:

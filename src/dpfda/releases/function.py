@@ -181,13 +181,16 @@ class ReleasedFunction(MeanLine):
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
         said = {"misfit": misfit(self), "accuracy": verdict(self)}
         known = {name: text for name, text in said.items() if text is not None}
-        return self._function(
+        stated = self._function(
             f"{derivative}a {super()._subject}",
             places,
+            {"verdict": said["accuracy"], "misfit": said["misfit"]},
+        )
+        return replace(
+            stated,
             first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
             remarks=self._remarks(),
             findings=known,
-            numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
 
     def _remarks(self) -> list[str]:
