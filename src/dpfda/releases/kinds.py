@@ -40,7 +40,7 @@ def _modules() -> Iterator[str]:
 
 def _kind(called: str) -> type[Published] | None:
     """The kind of a format, for which no module is loaded but those that name it."""
-    said = re.compile(rf'\bFORMAT\b.* = "{re.escape(called)}"')
+    said = re.compile(rf'\b_FORMAT\b.* = "{re.escape(called)}"')
     for name in _modules():
         if called in KINDS:
             break
