@@ -60,7 +60,7 @@ def compare(
         for _ in range(FITS):
             fitted = clone(machine).fit(X[train], y[train])
             private.append(fitted.score(X[test], y[test]))
-        penalty = fitted.release_.mechanism["penalty"]
+        penalty = fitted.release_.certificate.mechanism["penalty"]
         components = fitted.release_.features.components
         quiet = clone(machine).set_params(epsilon=LOUD, penalty=penalty)
         if not isinstance(machine.features, LinearFeatures):

@@ -260,7 +260,7 @@ def reading_a_release(random: np.random.Generator) -> None:
     _, axes = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, epsilon in zip(axes, (2, 0.05), strict=True):
         release = PrivateMean(epsilon, bounds=(500, 3500), domain=hours, unit="day").fit(days).release_
-        words = release.summary()["verdict"]
+        words = release.facts.to_json()["verdict"]
         release.plot(axis).set_title(
             f"epsilon {epsilon}\n" + textwrap.fill(words, 55), fontsize="medium"
         )

@@ -43,7 +43,7 @@ def measured(size: int, delta: float) -> dict[str, Any]:
     return {
         "records": size,
         "delta": delta,
-        "solver": machine.release_.mechanism["name"],
+        "solver": machine.release_.certificate.mechanism["name"],
         "differs": wrong,
         "processor, s": seconds,
         "memory, MiB": math.ceil(memory / 1024),

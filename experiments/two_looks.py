@@ -102,7 +102,7 @@ def _cell(curves: CurveSet, strength: int, draws: int, mechanism: object) -> dic
         squares.append(np.mean((curves.share(release(grid)) - curves.share(mean)) ** 2))
         holds.append(band.contains(mean))
         widths.append(np.mean(curves.share(band.upper) - curves.share(band.lower)))
-        radii.append(float(release.mechanism.get("radius", 0.5)))
+        radii.append(float(release.certificate.mechanism.get("radius", 0.5)))
     error, width = float(np.sqrt(np.mean(squares))), float(np.mean(widths))
     return {
         "error": error, "width": width, "holds": float(np.mean(holds)), "radius": float(np.mean(radii)),

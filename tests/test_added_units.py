@@ -68,7 +68,7 @@ def test_noise_hides_what_one_unit_adds_and_no_more(name):
 @pytest.mark.parametrize("name", WAYS)
 def test_nothing_but_the_noisy_numbers_follows_from_how_many_there_are(name):
     few, many = (classifier(**WAYS[name]).fit(X[:n], Y[:n]).release_ for n in (250, 400))
-    assert dict(few.mechanism) == dict(many.mechanism)
+    assert dict(few.certificate.mechanism) == dict(many.certificate.mechanism)
     assert few.noise == many.noise
     assert few.size == many.size == 300
     assert few.public_units is None
@@ -83,9 +83,9 @@ def test_real_targets_and_two_classes_have_solvers_too():
     regressor = PrivateKernelRegressor(1, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), unit=UNIT)
     assert regressor.plan(300, 3).solver.name == "gradient"
     squared = regressor.set_params(delta=0, loss="squared")
-    assert squared.fit(X, X[:, 1]).release_.mechanism["name"] == "sums"
+    assert squared.fit(X, X[:, 1]).release_.certificate.mechanism["name"] == "sums"
     two = classifier((0, 1), epsilon=1000).fit(X, Y > 1)
-    assert two.release_.mechanism["name"] == "means"
+    assert two.release_.certificate.mechanism["name"] == "means"
     assert two.score(X, Y > 1) > 0.8
 
 

@@ -61,7 +61,7 @@ def test_vectors_of_a_private_number_of_units_are_divided_by_the_public_one():
     ]
     release = merge(agreement, parts, lead)
     assert {mean.count for mean in release.means.values()} == {30.0}
-    assert float(release.achieved.rho) == pytest.approx(1 / 3, rel=1e-6)
+    assert float(release.certificate.achieved.rho) == pytest.approx(1 / 3, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,9 @@ def test_a_file_of_one_draw_does_not_say_less_than_all_its_channels_lose(asked, 
     own, lead, agreement = started(vector(mechanism="gaussian", **asked), (4,) * 3, **rules)
     parts = [part(agreement, keys, np.full((4, POINTS, 2), 0.5)) for keys in own]
     release = merge(agreement, parts, lead)
-    assert load(release.save(tmp_path / "whole.json")).achieved == release.achieved
+    assert (
+        load(release.save(tmp_path / "whole.json")).certificate.achieved == release.certificate.achieved
+    )
     # Each channel loses no more than is said of both together; both together lose twice as much.
     widths = [width for width in pooled(estimator_of(agreement), 12).sharing.width if width]
     for factor in (0.99, 0.7072):

@@ -267,10 +267,10 @@ def test_the_ledger_has_all_of_it_before_any_noise(
     release = model.set_params(ledger=ledger.of("own")).fit(*records_of(name, 600)).release_
     charges = [each for each in ledger.history("own") if each.action == "charge"]
     assert len(charges) == 1
-    for term in release.achieved.terms:
-        assert getattr(release.achieved, term) <= getattr(model.asked(), term, 0)
-    if isinstance(release.achieved, PureDP):
-        assert ledger.spent("own").values[0] >= release.achieved.epsilon
+    for term in release.certificate.achieved.terms:
+        assert getattr(release.certificate.achieved, term) <= getattr(model.asked(), term, 0)
+    if isinstance(release.certificate.achieved, PureDP):
+        assert ledger.spent("own").values[0] >= release.certificate.achieved.epsilon
 
 
 def test_a_file_does_not_leave_out_the_mean_that_it_was_made_around(tmp_path: Path) -> None:

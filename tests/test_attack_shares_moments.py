@@ -380,7 +380,7 @@ def test_no_file_of_shared_noise_promises_less_than_its_noise_gives(tmp_path: Pa
                 continue
             assert read.guarantee == release.guarantee
             (term, *_) = release.guarantee.terms
-            said, true = (getattr(each.achieved, term) for each in (read, release))
+            said, true = (getattr(each.certificate.achieved, term) for each in (read, release))
             assert said >= true * Fraction(998, 1000), change
 
 

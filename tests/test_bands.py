@@ -24,6 +24,7 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import exact_totals
+from released_lines import uncut
 
 GRID = np.linspace(0.0, 1.0, 16)
 CURVES = np.cos(4 * GRID) + np.random.default_rng(1).normal(0, 0.4, (300, 1))
@@ -73,7 +74,7 @@ class Study:
 
     def hidden(self) -> np.ndarray:
         """Mean of the clipped records with the same shrinkage."""
-        return replace(self.release, noisy_sum=tuple(self.exact)).unclipped(self.points)
+        return uncut(replace(self.release, noisy_sum=tuple(self.exact)), self.points)
 
 
 @functools.cache
@@ -117,7 +118,7 @@ class TestCoverage:
             noisy = tuple(a + round(b) for a, b in zip(s.exact, draw, strict=True))
             again = replace(s.release, noisy_sum=noisy)
             band = again.band(0.9, exact=True)
-            error = again.unclipped(s.points) - hidden
+            error = uncut(again, s.points) - hidden
             assert np.array_equal(band.points, s.points)
             half = (band.upper - band.lower) / 2
             assert band.contains(hidden) == bool(np.all(np.abs(error) <= half))
@@ -254,7 +255,7 @@ class TestShape:
         first, second = (release.band(0.9, exact=True) for _ in range(2))
         assert first.lower.tobytes() == second.lower.tobytes()
         np.testing.assert_allclose(
-            (first.lower + first.upper) / 2, release.unclipped(first.points), atol=1e-12
+            (first.lower + first.upper) / 2, uncut(release, first.points), atol=1e-12
         )
         assert first.level == 0.9
 

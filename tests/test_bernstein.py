@@ -447,9 +447,9 @@ def test_a_release_states_the_recomputed_epsilon():
     release = PrivateMean(1.0, bounds=(0, 1), mechanism=Bernstein(12)).fit(np.zeros((9, 20))).release_
     scales = release.noise.scales
     radius = IntegerBall.of("linf", 0.5, 13).radius
-    assert release.achieved.epsilon == sum(Fraction(2 * radius, scale) for scale in scales)
-    assert release.achieved.epsilon <= release.guarantee.epsilon == 1
-    assert dict(release.mechanism) == {"name": "bernstein", "degree": 12}
+    assert release.certificate.achieved.epsilon == sum(Fraction(2 * radius, scale) for scale in scales)
+    assert release.certificate.achieved.epsilon <= release.guarantee.epsilon == 1
+    assert dict(release.certificate.mechanism) == {"name": "bernstein", "degree": 12}
     assert release.noise.describe() == "independent Laplace noise on 13 coefficients"
 
 
@@ -853,8 +853,8 @@ def test_the_loss_of_functions_as_far_apart_as_allowed(dimensions, sensitivity, 
     # Both functions move by the sensitivity at every lattice point; a grid unit is for rounding.
     real = move * Fraction(2) ** release.exponent
     worst = count * (real + 1) / release.scale
-    assert count * real / release.scale <= release.achieved.epsilon <= Fraction(epsilon)
-    assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= release.achieved.epsilon
+    assert count * real / release.scale <= release.certificate.achieved.epsilon <= Fraction(epsilon)
+    assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= release.certificate.achieved.epsilon
     assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= worst
     assert worst * Fraction(ROOT) > Fraction(epsilon) * Fraction(14, 10)
 
@@ -902,7 +902,10 @@ def test_released_functions_survive_their_file(tmp_path):
     assert (again.scale, again.exponent, again.sensitivity) == (
         release.scale, release.exponent, Fraction(1, 100),
     )  # fmt: skip
-    assert (again.guarantee, again.achieved) == (release.guarantee, release.achieved)
+    assert (again.guarantee, again.certificate.achieved) == (
+        release.guarantee,
+        release.certificate.achieved,
+    )
     assert repr(again) == repr(release)
     points = lattice(3, BOXES[2])
     assert np.array_equal(again(points), release(points))

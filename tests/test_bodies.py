@@ -472,11 +472,11 @@ def test_a_release_is_made_saved_and_described(bound, tmp_path):
     release = mean.fit(curves).release_
     again = ReleasedFunction.load(release.save(tmp_path / "body.json"))
     assert again.noise == release.noise
-    assert again.bound == release.bound
+    assert again.certificate.bound == release.certificate.bound
     assert np.array_equal(again(GRID), release(GRID))
     text = " ".join(release.describe().split())
     assert "its own public limit" in text
-    assert release.bound["description"] in text
+    assert release.certificate.bound["description"] in text
 
 
 def test_a_bound_that_holds_leaves_records_alone_and_a_narrow_one_pulls_them_in():

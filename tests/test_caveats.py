@@ -39,6 +39,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.pages import card, registry_entry, report_page
+from dpfda.releases.plain import plain
 from dpfda.tuning import private_selection
 from dpfda.views.page import to_fragment, to_html
 from sample_releases import KINDS
@@ -117,9 +118,9 @@ def test_a_refit_says_so_in_the_first_lines_of_all_that_is_made_of_it(refitted, 
         f"{MISSING}. "
     )
     assert SEARCHED in repr(refitted).splitlines()[1]
-    for text in (refitted.cite(), refitted.subtitle, refitted.facts.warnings[0]):
+    for text in (refitted.facts.citation, refitted.view().subtitle, refitted.facts.warnings[0]):
         assert SEARCHED in text or MISSING in text
-    assert refitted.summary()["caveats"] == [
+    assert refitted.facts.to_json()["caveats"] == [
         {"kind": "search", "count": 17, "words": str(refitted.certificate.caveats[0])}
     ]
     assert SEARCHED in to_fragment(card(refitted))[:600]
@@ -332,7 +333,7 @@ def test_a_release_of_one_fit_has_no_caveats(tmp_path):
         mean(**searched.best_params_).fit(CURVES).release_,
     ):
         assert release.certificate.caveats == ()
-        assert "ot cover" not in repr(release) + release.cite() + release.subtitle
+        assert "ot cover" not in repr(release) + release.facts.citation + release.view().subtitle
         assert not release.describe().startswith("Not covered")
         assert "caveats" not in json.loads(release.save(tmp_path / "a.json", overwrite=True).read_text())
     first, second = (estimator.fit(CURVES).release_ for _ in range(2))
@@ -389,7 +390,7 @@ def test_every_kind_keeps_its_caveats_in_parts_copies_and_files(name, tmp_path):
         found = [[caveat.kind for caveat in each.caveats] for each in certificates(made)]
         assert found
         assert all(each == [SEARCH] for each in found), found
-        assert SEARCHED in made.subtitle
+        assert SEARCHED in plain(made, 0.95)["words"]["promise"]
     # Of the last, which was read from its file, all that is told of it.
     assert made.describe().startswith("Not covered by the promise")
 

@@ -233,7 +233,7 @@ def test_a_large_budget_gives_the_mean_of_the_clipped_curves():
     for basis in (None, CosineBasis.on_grid(25, GRID)):
         made = {"grid_points": GRID, "basis": basis, "mechanism": "cells"}
         release = PrivateMean(1e8, bounds=bounds, **made).fit(CURVES).release_
-        assert release.mechanism["cells"] == 25
+        assert release.certificate.mechanism["cells"] == 25
         expected = np.clip(CURVES, *bounds).mean(axis=0)
         np.testing.assert_allclose(release(GRID), expected, rtol=0, atol=1e-3)
 
@@ -288,9 +288,9 @@ def test_a_private_number_of_units_goes_with_a_public_number_of_cells():
     np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.01)
     assert release.count == pytest.approx(200, abs=1)
     # "auto" would choose their number by the count, after the sum is made: it does without.
-    assert PrivateMean(1.0, **made).fit(CURVES).release_.mechanism["name"] != "cells"
+    assert PrivateMean(1.0, **made).fit(CURVES).release_.certificate.mechanism["name"] != "cells"
     public = PrivateMean(1.0, public_size=200, **made).fit(CURVES).release_
-    assert public.mechanism["name"] == "cells"
+    assert public.certificate.mechanism["name"] == "cells"
 
 
 class ByCount:

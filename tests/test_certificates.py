@@ -312,7 +312,7 @@ def test_a_selection_composes_and_so_does_what_it_selected() -> None:
 
     chosen = private_selection([1.0, 0.5], fit, lambda release: 0.0, 3, expected_runs=2)
     assert compose([chosen]) == compose([chosen, chosen.release]) == PureDP(3)
-    assert chosen.release.bound["description"] == "values clipped to [-3, 3]"
+    assert chosen.release.certificate.bound["description"] == "values clipped to [-3, 3]"
 
 
 def test_a_delta_alone_asks_for_an_approximate_total() -> None:

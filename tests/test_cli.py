@@ -202,7 +202,7 @@ def test_long_layout(visits):
     assert result.exit_code == 0, result.stderr
     release = load("out.json")
     assert release.unit == "patient"
-    assert release.FORMAT == "dpfda-pooled-mean"
+    assert release.to_json()["format"] == "dpfda-pooled-mean"
     assert flat(result.stdout).count("estimate: pooled over all observations") == 1
     assert flat(result.stdout).count("estimate:") == 1
     np.testing.assert_allclose(release(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)
@@ -229,8 +229,8 @@ def test_standardized_curves(days):
 def test_other_bounds(days, bound, kind):
     assert mean_of(days, bounds=bound, epsilon="1").exit_code == 0
     release = load("out.json")
-    assert release.bound["kind"] == kind
-    assert release.bound["radius"] == float(bound[-1])
+    assert release.certificate.bound["kind"] == kind
+    assert release.certificate.bound["radius"] == float(bound[-1])
 
 
 def test_missing_values_completed(folder):
@@ -272,13 +272,13 @@ def test_gaussian_noise_at_an_approximate_guarantee(days):
     assert mean_of(days, *more, epsilon="1").exit_code == 0
     release = load("out.json")
     assert str(release.guarantee) == "(1, 1e-06)-differential privacy"
-    assert release.mechanism["name"] == "gaussian"
+    assert release.certificate.mechanism["name"] == "gaussian"
 
 
 @pytest.mark.parametrize("name", ["iclp", "laplace", "knorm"])
 def test_mechanism_by_name(days, name):
     assert mean_of(days, "--mechanism", name, epsilon="1").exit_code == 0
-    assert load("out.json").mechanism["name"] == name
+    assert load("out.json").certificate.mechanism["name"] == name
 
 
 @pytest.mark.parametrize(

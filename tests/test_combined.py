@@ -23,6 +23,7 @@ from dpfda.releases.combined import CombinedMean, measured
 from dpfda.releases.distance import average_at_most, side_quantile
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release
+from released_lines import widths_of
 
 GRID = np.linspace(0.0, 1.0, 24)
 MEAN = 0.5 + 0.3 * np.sin(5 * GRID)
@@ -42,7 +43,7 @@ COUNTED = PrivacyUnit("home", "add-remove")
 def test_values_are_averages_by_the_squares_of_typical_errors() -> None:
     first, second = released(300, unit=COUNTED), released(900, unit=COUNTED)
     both = first.combined(second)
-    sizes = [release.widths.typical_error**2 for release in (first, second)]
+    sizes = [widths_of(release).typical_error ** 2 for release in (first, second)]
     assert both.share == pytest.approx(sizes[1] / sum(sizes), rel=1e-12)
     assert both.share < 0.5
     np.testing.assert_allclose(
@@ -139,7 +140,7 @@ def test_an_average_of_averages_is_that_of_all_by_their_precisions() -> None:
         own = PrivateMean(epsilon, bounds=(0, 1), domain=Domain(grid), unit=COUNTED)
         parts.append(own.fit(np.tile(0.5 + 0.3 * np.sin(5 * grid), (n, 1))).release_)
     together = parts[0].combined(parts[1]).combined(parts[2])
-    weights = np.array([part.widths.typical_error**-2 for part in parts])
+    weights = np.array([widths_of(part).typical_error ** -2 for part in parts])
     wanted = sum(w * part(GRID) for w, part in zip(weights / weights.sum(), parts, strict=True))
     np.testing.assert_allclose(together(GRID), wanted, rtol=0, atol=1e-13)
     other = parts[2].combined(parts[1].combined(parts[0]))

@@ -20,6 +20,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import Paying, publish_parallel
 from dpfda.records import LongCurves
 from dpfda.testing import exact_totals
+from released_lines import widths_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 GRID = np.linspace(0, 1, 21)
@@ -85,7 +86,7 @@ class TestParallelComposition:
         alone = PrivateMean(2.0, bounds=(-1.5, 1.5), mechanism="knorm").fit(curves(80)).release_
         same = compared(mechanism="knorm")
         for name in release.names:
-            assert same[name].achieved.epsilon <= 2
+            assert same[name].certificate.achieved.epsilon <= 2
             # One K-norm block of any size has the same scale, width over epsilon.
             assert same[name].noise.scales == alone.noise.scales
 
@@ -563,7 +564,7 @@ class TestBorrowing:
         two = PrivateComparison(1, bounds=(0, 1)).fit(X[:200], labels[:200]).release_
         assert not np.any(two["0"].hierarchy.near)
         three = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
-        seen = {name: mean.widths.posterior.nearness for name, mean in three.means.items()}
+        seen = {name: widths_of(mean).posterior.nearness for name, mean in three.means.items()}
         more = {name: mean.hierarchy.near for name, mean in three.means.items()}
         own = {name: seen[name] - more[name] for name in seen}
         np.testing.assert_allclose(more["0"], (own["1"] + own["2"]) / 2, rtol=1e-9, atol=1e-9)
@@ -732,7 +733,8 @@ def test_the_band_of_a_group_that_borrows_is_narrower_than_alone_and_holds_it():
     for _ in range(8):
         release = PrivateComparison(1.0, bounds=(0, 1)).fit(curves, ["a", "b"] * 300).release_
         # By itself without what it measured of its distance, which a group does not measure.
-        alone = PrivateMean(1.0, bounds=(0, 1)).fit(curves[::2]).release_.widths.around_line(0.95)
+        one = PrivateMean(1.0, bounds=(0, 1)).fit(curves[::2]).release_
+        alone = widths_of(one).around_line(0.95)
         band = release["a"].band(points=at)
         widths.append([np.mean(band.upper - band.lower), 2 * np.mean(alone)])
         holds.append(band.contains(curves[::2].mean(axis=0)))

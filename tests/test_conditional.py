@@ -138,7 +138,7 @@ def test_it_keeps_the_contract_and_says_what_is_given(release: ReleasedDensity, 
     conditional = release.conditional(60)
     check_release(conditional)
     assert conditional.certificate == release.certificate
-    assert conditional.title.startswith("Density given age = 60 of 4000 persons: pressure")
+    assert conditional.view().title.startswith("Density given age = 60 of 4000 persons: pressure")
     assert "A probability density given age = 60 over pressure (mmHg)" in " ".join(
         conditional.describe().split()
     )

@@ -144,12 +144,12 @@ def test_both_stages_cost_what_was_asked_for_together() -> None:
     mean = PrivateMean(1, bounds=(-4, 4), variance=0.25, ledger=ledger.of("visits"))
     release = mean.fit(curves).release_
     assert release.guarantee == PureDP(1)
-    assert within(release.achieved, PureDP(1))
-    assert not within(release.achieved, PureDP("0.99"))
+    assert within(release.certificate.achieved, PureDP(1))
+    assert not within(release.certificate.achieved, PureDP("0.99"))
     costs = dict(zip(release.certificate.stages, release.certificate.costs, strict=True))
     assert costs["variance"].guarantee == PureDP("1/4")
     assert costs["mean"].guarantee == PureDP("3/4")
-    assert within(release.squares.achieved, PureDP("1/4"))
+    assert within(release.squares.certificate.achieved, PureDP("1/4"))
     assert len(ledger.releases("visits")) == 1
     # The noise is that of a mean with three quarters: box noise of the bounds' width, for 30 places.
     alone = PrivateMean(0.75, bounds=(-4, 4), mechanism="one-look").fit(curves).release_

@@ -11,7 +11,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.mechanisms import mechanisms
-from dpfda.mechanisms.iclp_l1 import ICLPL1
+from dpfda.mechanisms.iclp import ICLPL1
 from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import soft_threshold
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for

@@ -186,7 +186,10 @@ class TestSensitivity:
         # Clipping reaches the ball: a bound that is not attained would be noise for nothing.
         assert max(lengths) > (0.999 * radius) ** 2
         expected = OuterDifference.of(release.noise.size, radius, Neighbours(neighbours))
-        assert achieved_symmetric(release.noise, expected, release.guarantee) == release.achieved
+        assert (
+            achieved_symmetric(release.noise, expected, release.guarantee)
+            == release.certificate.achieved
+        )
 
 
 class TestLaws:
@@ -732,7 +735,7 @@ class TestBudget:
             ledger=ledger.of("d"),
         )
         release = estimator.fit(waves(80)).release_
-        budget = dict(release.mechanism["budget"])
+        budget = dict(release.certificate.mechanism["budget"])
         assert budget == dict(ledger.history("d")[-1].details["budget"])
         # A tenth for the count, a quarter of 1.8 for the mean, and of the rest .15 for the radius.
         words = {
@@ -745,7 +748,7 @@ class TestBudget:
         # The mean is divided by the count, which it therefore costs too.
         assert release.mean.guarantee == PureDP("0.65")
         assert release.guarantee == PureDP(2)
-        assert Fraction(1999, 1000) < release.achieved.epsilon <= 2
+        assert Fraction(1999, 1000) < release.certificate.achieved.epsilon <= 2
 
     def test_pure_noise_under_an_approximate_guarantee_costs_no_delta(self):
         ledger = MemoryLedger().create("d", ApproximateDP(10, "0.1"), REPLACE, "record")
@@ -824,7 +827,7 @@ class TestFiles:
         for back in (dpfda.load(file), ReleasedCovariance.load(file)):
             np.testing.assert_array_equal(back.on_grid(), release.on_grid())
             assert repr(back) == repr(release)
-            assert back.achieved == release.achieved
+            assert back.certificate.achieved == release.certificate.achieved
             assert back.noise == release.noise
         assert (back.mean is None) == (release.mean is None)
 
@@ -950,11 +953,11 @@ def test_scikit_learns_own_checks(estimator):
 def test_moments_around_the_middle_of_the_bound_are_not_called_a_covariance():
     curves = 0.7 + 0.05 * np.sin(np.linspace(0, 3, 12)) * np.linspace(-1, 1, 60)[:, None]
     moment = PrivateCovariance(50.0, bounds=(0, 1), center="bound").fit(curves).release_
-    assert moment.title.startswith("Second moment function around the middle of the bound")
+    assert moment.view().title.startswith("Second moment function around the middle of the bound")
     assert moment.view().value_label.startswith("second moment of")
     assert "larger than the covariance" in " ".join(moment.describe().split())
     around = PrivateCovariance(50.0, bounds=(0, 1)).fit(curves)
-    assert around.release_.title.startswith("Covariance function")
+    assert around.release_.view().title.startswith("Covariance function")
     assert "larger than the covariance" not in " ".join(around.release_.describe().split())
 
 
@@ -970,16 +973,16 @@ class TestChosenRadius:
         _, release = self.chosen(curves)
         away = (curves - release.center) @ release.basis.analysis
         away = np.linalg.norm(away * np.sqrt(np.arange(1, release.noise.size + 1)), axis=1)
-        radius = release.mechanism["radius"]
+        radius = release.certificate.mechanism["radius"]
         # 4.4 times the root mean square at so large an epsilon; candidates are 1.19 apart.
         assert 0.9 < radius / math.sqrt(np.mean(away**2)) / 4.4 < 1.11
-        assert release.bound["radius"] == radius
-        assert release.bound["description"].endswith(f"at most 8; {radius:g} was chosen")
+        assert release.certificate.bound["radius"] == radius
+        assert release.certificate.bound["description"].endswith(f"at most 8; {radius:g} was chosen")
         assert list(release.certificate.stages) == ["mean", "choice of the radius", "second moments"]
         assert release.guarantee == PureDP(10**5)
         again = ReleasedCovariance.from_json(json.loads(json.dumps(release.to_json())))
-        assert again.mechanism["choice"]["noisy_counts"] == list(
-            release.mechanism["choice"]["noisy_counts"]
+        assert again.certificate.mechanism["choice"]["noisy_counts"] == list(
+            release.certificate.mechanism["choice"]["noisy_counts"]
         )
         np.testing.assert_array_equal(again.on_grid(), release.on_grid())
 
@@ -996,8 +999,8 @@ class TestChosenRadius:
         release = PrivateCovariance(bounds=(-1.0, 1.0), **asked).fit(waves(40)).release_
         again = dpfda.load(release.save(tmp_path / "c.json"))
         assert again.certificate.costs == release.certificate.costs
-        assert again.achieved == release.achieved
-        assert within(again.achieved, again.guarantee)
+        assert again.certificate.achieved == release.certificate.achieved
+        assert within(again.certificate.achieved, again.guarantee)
 
     @pytest.mark.parametrize(
         "change",
@@ -1065,7 +1068,7 @@ class TestChosenRadius:
 
     def test_noise_is_then_made_for_the_chosen_radius(self):
         _, release = self.chosen(waves(300), epsilon=4.0, center=Center(0.0, "private"))
-        plan_radius = outer_ball(release.mechanism["radius"])
+        plan_radius = outer_ball(release.certificate.mechanism["radius"])
         rest = PureDP(4 * Fraction(90, 100))
         difference = OuterDifference.of(release.noise.size, plan_radius.radius, REPLACE)
         assert release.exponent == 2 * plan_radius.exponent
@@ -1148,7 +1151,7 @@ class TestChosenRadius:
         monkeypatch.setattr(OuterSum, "add", lambda self, rows: seen.append(rows) or add(self, rows))
         wild = np.vstack([waves(200), np.full((1, 25), 1e300), np.full((1, 25), np.nan)])
         _, release = self.chosen(wild, unit=PrivacyUnit(), reading=Reading(invalid="repair"))
-        radius = outer_ball(release.mechanism["radius"]).radius
+        radius = outer_ball(release.certificate.mechanism["radius"]).radius
         assert max(int(r @ r) for rows in seen for r in rows.astype(object)) <= radius**2
 
     def test_it_is_nearer_than_what_the_bounds_alone_allow(self):
@@ -1183,9 +1186,9 @@ class TestChosenRadius:
     def test_the_exponential_mechanism_uses_it_too(self):
         fpca = PrivateFPCA(50.0, n_components=1, bounds=(-4.0, 4.0), mechanism="exponential")
         release = fpca.fit(waves(400)).release_
-        assert release.mechanism["radius"] < 2
+        assert release.certificate.mechanism["radius"] < 2
         assert release.guarantee == PureDP(50)
-        assert release.achieved.epsilon <= 50
+        assert release.certificate.achieved.epsilon <= 50
 
 
 class TestEigenvalues:

@@ -314,7 +314,7 @@ class TestComponents:
     def test_the_exponential_mechanism_is_a_choice(self, run, table):
         result = run("fpca", table, *self.arguments, "--mechanism", "exponential", "--out", "p.json")
         assert result.exit_code == 0, result.output
-        assert dpfda.load("p.json").mechanism["name"] == "exponential"
+        assert dpfda.load("p.json").certificate.mechanism["name"] == "exponential"
 
     def test_a_refusal_comes_before_noise(self, run, table, monkeypatch):
         forbid_noise(monkeypatch)

@@ -192,7 +192,7 @@ class TestGuarantee:
         parameters = {"mechanism": "exponential", "epsilon": 2.0, "ledger": ledger.of("d")}
         release = fpca(2, **parameters).release_
         assert ledger.spent("d")["epsilon"] == 2
-        budget = dict(release.mechanism["budget"])
+        budget = dict(release.certificate.mechanism["budget"])
         epsilons = {k: float(v.split("-")[0]) for k, v in budget.items()}
         assert epsilons == {
             "second moments": 2.0, "direction 1": 0.5, "direction 2": 0.5, "variances": 1.0,

@@ -367,7 +367,10 @@ def test_a_covariance_is_released_from_a_cluster():
     assert ledger.spent("all").values == (10**7,)
     expected = PrivateCovariance(1e7, bounds=(-1, 1), center="bound").fit(RECORDS)
     assert made.release_.on_grid() == pytest.approx(expected.release_.on_grid(), abs=1e-3)
-    assert made.release_.mechanism["components"] == expected.release_.mechanism["components"]
+    assert (
+        made.release_.certificate.mechanism["components"]
+        == expected.release_.certificate.mechanism["components"]
+    )
     for center in (None, "pairs", "private"):
         with pytest.raises(
             ParameterError, match=r"center must be public where the records lie.*radius=l"

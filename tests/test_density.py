@@ -548,7 +548,7 @@ def test_gaussian_noise_on_elements_needs_a_delta(noise: str) -> None:
         density.fit(POINTS)
     release = density.set_params(delta=1e-6).fit(POINTS).release_
     assert release.guarantee.delta > 0
-    assert release.achieved.delta <= release.guarantee.delta
+    assert release.certificate.achieved.delta <= release.guarantee.delta
 
 
 @pytest.mark.parametrize(
@@ -614,9 +614,9 @@ def test_files_pickles_and_copies(name: str, tmp_path: Path, few_draws: None) ->
     ):
         assert isinstance(again, ReleasedDensity)
         assert np.array_equal(again.on_grid(), release.on_grid())
-        assert (again.guarantee, again.achieved, again.unit) == (
+        assert (again.guarantee, again.certificate.achieved, again.unit) == (
             release.guarantee,
-            release.achieved,
+            release.certificate.achieved,
             release.unit,
         )
         assert repr(again) == repr(release)

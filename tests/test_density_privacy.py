@@ -344,7 +344,7 @@ def test_the_ledger_is_charged_first_and_without_unused_delta(monkeypatch: pytes
     density = PrivateDensity(1, 1e-6, domain=(0, 1), cells=4, ledger=ledger.of("ages"))
     release = density.fit([0.1, 0.2, 0.9]).release_
     assert release.guarantee == PureDP(1)
-    assert release.achieved.epsilon <= 1
+    assert release.certificate.achieved.epsilon <= 1
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     with pytest.raises(BudgetError):
         density.set_params(epsilon=2.5).fit([0.1, 0.2, 0.9])

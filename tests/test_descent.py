@@ -201,7 +201,7 @@ def test_a_file_says_in_how_many_batches_records_took_turns(tmp_path):
     examples = inputs, np.ones(40), np.ones(40, dtype=bool), np.arange(40), 40
     made = plan.publish(plan.unfeatured(*examples).labelled(plan.features, plan.solver))
     made.save(tmp_path / "many.json")
-    assert load(tmp_path / "many.json").mechanism["batches"] == plan.solver.batches > 20
+    assert load(tmp_path / "many.json").certificate.mechanism["batches"] == plan.solver.batches > 20
     text = (tmp_path / "many.json").read_text()
     said = f'"batches": {plan.solver.batches}'
     assert text.count(said) == 1
@@ -246,7 +246,7 @@ def test_the_ledger_is_charged_for_all_steps_before_the_first_draw(monkeypatch):
     original = drawing.draw_array
     monkeypatch.setattr(drawing, "draw_array", watched)
     machine = classifier(epsilon=0.9, features="grid", ledger=ledger.of("people")).fit(X, Y)
-    said = machine.release_.mechanism
+    said = machine.release_.certificate.mechanism
     assert len(left) == said["steps"] + said["calibrations"]
     assert set(left) == {str(ledger.remaining("people"))}
     with pytest.raises(BudgetError):
@@ -261,7 +261,7 @@ def test_without_noise_to_speak_of_it_is_descent_along_clipped_gradients(labels,
     labels = np.where(np.arange(300) % 5, labels, RNG.permutation(labels))
     machine = classifier(classes, **QUIET).fit(X, labels)
     release = machine.release_
-    steps, size = release.mechanism["steps"], release.mechanism["step"]
+    steps, size = release.certificate.mechanism["steps"], release.certificate.mechanism["step"]
     z = release.features.values(release.inputs.scaled(X))
     own = np.float64(labels[:, None] == np.array(classes))
     found, late = np.zeros((z.shape[1], len(classes))), []

@@ -260,7 +260,7 @@ def test_a_mean_from_an_upload_to_a_report(visitor, folder):
     (other / "study.toml").write_text(study)
     Ledger(other / "budget.ledger").create("days", PureDP(2), unit="day")
     assert run("run", other / "study.toml").exit_code == 0
-    assert load(other / "days.json").title == release.title
+    assert load(other / "days.json").view().title == release.view().title
     # As is the command line.
     line = re.search(r'aria-label="Command"><code>(.*?)</code>', read.text)[1]
     os.chdir(other)

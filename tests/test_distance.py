@@ -237,7 +237,7 @@ def test_sides_are_the_budget_at_one_charge(neighbours: str) -> None:
     assert {distance.noise.whole, release.noise.whole} == {
         len(release.noisy_sum) + len(distance.numbers)
     }
-    assert 1 - Fraction(1, 10**6) < release.achieved.epsilon <= 1
+    assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
     assert ledger.remaining("homes").values[0] == 0
     with pytest.raises(BudgetError):
         made.fit(CURVES)
@@ -264,7 +264,7 @@ def test_line_and_distance_are_the_budget(asked: Any, neighbours: str) -> None:
     assert within(together, budget)
     whole, asked_for = (vars(each).get("rho") or each.epsilon for each in (together, budget))
     assert whole > asked_for * (1 - Fraction(1, 1000))
-    assert within(release.achieved, budget)
+    assert within(release.certificate.achieved, budget)
     assert max(ledger.remaining("homes").values) < Fraction(1, 100)
     with pytest.raises(BudgetError):
         made.fit(CURVES)
@@ -444,7 +444,7 @@ def test_noise_in_shares_is_that_of_the_line_alone() -> None:
     assert total.components == sharing.noise.components
     law = sharing.law(1)
     release = pool.publish_shared(sharing.with_share(total, law, NAMED), law, 300, None)
-    assert release.achieved == law.achieved(sharing.norm, sharing.width, PureDP(1))
+    assert release.certificate.achieved == law.achieved(sharing.norm, sharing.width, PureDP(1))
     assert np.max(np.abs(release(GRID) - np.clip(CURVES, 0, 1).mean(axis=0))) < 0.2
 
 
@@ -506,8 +506,8 @@ def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path:
     laws = [law for own in release.means.values() for law in (own.noise, own.distance.noise)]
     assert {law.whole for law in laws} == {whole} == {len(plan.draw.noise.scales)}
     # One unit moves each of all these by no more than its scale times epsilon.
-    assert plan.draw.achieved() == release.achieved
-    assert 1 - Fraction(1, 10**6) < release.achieved.epsilon <= 1
+    assert plan.draw.certificate.achieved() == release.certificate.achieved
+    assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
     release.save(tmp_path / "both.json")
     again = load(tmp_path / "both.json")
     assert [own.distance for own in again.means.values()] == [

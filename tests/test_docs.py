@@ -42,7 +42,7 @@ def test_a_mechanism_written_as_the_page_says_works():
     exec(block_with("docs/extending.md", "class TwoBlocks"), names)  # noqa: S102
     mean = PrivateMean(1.0, bounds=(0, 1), mechanism=names["TwoBlocks"]())
     release = mean.fit(np.full((10, 12), 0.4)).release_
-    assert release.mechanism["name"] == "two-blocks"
+    assert release.certificate.mechanism["name"] == "two-blocks"
     assert release.noise.block_sizes == (5, 7)
 
 

@@ -110,7 +110,7 @@ def test_the_noise_is_laplace_of_one_unit_over_epsilon() -> None:
     assert 0.82 < np.mean(np.abs(drawn)) / UNIT * 0.5 < 1.18
     assert plan.costs()["release"].guarantee == PureDP(0.5)
     release = made.fit(curves, names).release_
-    assert release.achieved.epsilon <= 0.5
+    assert release.certificate.achieved.epsilon <= 0.5
     assert release.shares.deviation == pytest.approx(2**0.5 / 0.5, rel=1e-4)
 
 

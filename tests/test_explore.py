@@ -171,7 +171,7 @@ def test_the_commands_can_be_typed_as_they_stand(setting, tmp_path, monkeypatch)
     assert release.unit == made.shape.unit
     assert release.neighbours == made.release.neighbours
     assert np.allclose(release.grid_points, made.release.grid_points)
-    assert release.title.split(" of ")[0] == made.release.title.split(" of ")[0]
+    assert release.view().title.split(" of ")[0] == made.release.view().title.split(" of ")[0]
 
 
 def test_all_choices_of_the_page_are_taken():

@@ -178,7 +178,7 @@ def test_lines_and_distances_are_the_budget(asked: Any, neighbours: str) -> None
     part = Fraction(width, min(one.noise.scales))
     assert first.guarantee.epsilon * (1 - Fraction(1, 10**6)) < part <= first.guarantee.epsilon
     assert within(compose([first.guarantee, last.guarantee]), budget)
-    assert all(within(mean.achieved, budget) for mean in release.means.values())
+    assert all(within(mean.certificate.achieved, budget) for mean in release.means.values())
     assert max(ledger.remaining("homes").values) < Fraction(1, 100)
 
 

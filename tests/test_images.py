@@ -322,7 +322,7 @@ def test_what_says_more_of_the_mean_keeps_its_own_estimate():
     counted = PrivateMean(
         1.0, bounds=(0, 1), basis=basis_of(), unit=PrivacyUnit(neighbours="add-remove")
     )
-    assert counted.fit(images).release_.mechanism["name"] != "cells"
+    assert counted.fit(images).release_.certificate.mechanism["name"] != "cells"
 
 
 def test_cells_follow_the_strength():

@@ -85,7 +85,7 @@ class TestReleases:
             X, Y
         )
         assert machine.score(X, Y) > 0.95
-        assert machine.release_.mechanism["name"] == solver
+        assert machine.release_.certificate.mechanism["name"] == solver
         values = machine.decision_function(X)
         np.testing.assert_array_equal(machine.predict(X), np.where(values > 0, "up", "down"))
         np.testing.assert_array_equal(values, machine.release_(X))
@@ -138,8 +138,8 @@ class TestReleases:
         others = ({"solver": "output"}, {"loss": "squared"}, {"delta": 1e-6, "features": "grid"})
         for chosen in ({}, {"features": "grid"}, *others):
             release = classifier(epsilon=0.7, **chosen).fit(X, Y).release_
-            assert release.achieved.epsilon <= release.guarantee.epsilon
-            assert release.achieved.epsilon >= 0.999 * release.guarantee.epsilon
+            assert release.certificate.achieved.epsilon <= release.guarantee.epsilon
+            assert release.certificate.achieved.epsilon >= 0.999 * release.guarantee.epsilon
             assert release.size == 300
 
     @pytest.mark.parametrize("delta", [0, 1e-5])
@@ -251,7 +251,7 @@ class TestFiles:
             np.testing.assert_array_equal(again(X), release(X))
             np.testing.assert_array_equal(again.predict(X), release.predict(X))
             assert repr(again) == repr(release)
-            assert again.achieved == release.achieved
+            assert again.certificate.achieved == release.certificate.achieved
 
     def test_numeric_classes_and_targets_come_back(self, tmp_path):
         release = classifier(classes=(0, 1), features="grid").fit(X, np.int64(Y == "up")).release_

@@ -241,7 +241,7 @@ def test_a_law_and_a_mechanism_are_one_file_each(toy, tmp_path):
     assert type(release.noise).law == "toy"
     assert release.certificate.costs[0].loss.describe().startswith("symmetric noise")
     # As good as matched Laplace noise there, and before it in the alphabet.
-    assert mean.set_params(mechanism="auto").fit(curves).release_.mechanism["name"] == toy
+    assert mean.set_params(mechanism="auto").fit(curves).release_.certificate.mechanism["name"] == toy
     release.save(tmp_path / "release.json")
     again = load(tmp_path / "release.json")
     assert again.noise == release.noise

@@ -846,7 +846,7 @@ def test_pure_noise_chosen_for_an_approximate_guarantee_costs_no_delta():
     curves = np.zeros((300, 12))
     for dataset in ("d", "e"):
         mean = PrivateMean(1, 1e-6, bounds=L1Ball(2.0), ledger=ledger.of(dataset)).fit(curves)
-        assert isinstance(mean.release_.achieved, PureDP)
+        assert isinstance(mean.release_.certificate.achieved, PureDP)
     # Matched Laplace noise: epsilon + exp(-epsilon) - 1.
     assert float(ledger.spent("d")["rho"]) == pytest.approx(math.exp(-1), rel=1e-9)
     assert ledger.spent("e")["delta"] == 0

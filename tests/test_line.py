@@ -31,6 +31,7 @@ from dpfda.releases.lines import misfit, verdict
 from dpfda.testing.contracts import make_problem
 from experiments.atlas_rivals import rule_cells, spline
 from planned import make_plan
+from released_lines import widths_of
 
 GRID = np.linspace(0, 1, 100)
 
@@ -332,7 +333,7 @@ class TestBand:
         mean[36] += 0.006
         for _ in range(draws):
             release = estimator.fit(np.tile(mean, (5000, 1))).release_
-            assert release.widths.whole
+            assert widths_of(release).whole
             held += release.band(0.95, points=release.grid_points).contains(mean)
         assert held >= binom.ppf(1e-3, draws, 0.95)
 
@@ -356,7 +357,7 @@ class TestBand:
         spikes = np.where(np.arange(60) % 7 == 3, 0.9, 0.1)
         curves = np.tile(spikes, (4000, 1))
         release = PrivateMean(1.0, bounds=(0, 1), domain=Domain(t)).fit(curves).release_
-        band, ends = release.band(points=t), release.widths.measured(0.95, True)
+        band, ends = release.band(points=t), widths_of(release).measured(0.95, True)
         line = release(t)
         assert band.lower == pytest.approx(np.minimum(np.maximum(ends[0], 0), line), abs=1e-12)
         assert band.upper == pytest.approx(np.maximum(np.minimum(ends[1], 1), line), abs=1e-12)
@@ -372,11 +373,11 @@ class TestBand:
         assert widths == pytest.approx((known[1:] + known[:-1]) / 2, rel=1e-6)
 
     def test_no_cut_where_cells_hold_several_points_or_the_number_is_private(self) -> None:
-        assert release_of(100, 300.0, 1).widths.measured(0.95, True) is None
+        assert widths_of(release_of(100, 300.0, 1)).measured(0.95, True) is None
         curves = np.full((5000, 30), 0.5)
         fitted = PrivateMean(1.0, bounds=(0, 1), unit=PrivacyUnit(neighbours="add-remove")).fit(curves)
-        assert fitted.release_.widths.whole
-        assert fitted.release_.widths.measured(0.95, True) is None
+        assert widths_of(fitted.release_).whole
+        assert widths_of(fitted.release_).measured(0.95, True) is None
 
     def test_a_level_alone_is_not_taken_for_certain(self) -> None:
         # A flat line over few cells hides waves as large as the noise of a cell.
@@ -454,7 +455,7 @@ class TestBand:
     def test_a_private_count_widens_it(self) -> None:
         curves = np.full((300, 30), 0.95)
         fitted = PrivateMean(1.0, bounds=(0, 1), unit=PrivacyUnit(neighbours="add-remove")).fit(curves)
-        widths = fitted.release_.widths
+        widths = widths_of(fitted.release_)
         assert np.mean(widths.around_line(0.95)) > np.mean(replace(widths, count=None).around_line(0.95))
 
     def test_other_releases_have_the_exact_band_around_what_was_measured(self) -> None:
@@ -625,7 +626,7 @@ class TestRelease:
         release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(curves).release_
         assert verdict(release).startswith(said)
         assert "good" not in verdict(release)
-        assert release.summary()["verdict"] == verdict(release)
+        assert release.facts.to_json()["verdict"] == verdict(release)
 
     def test_a_misfit_is_told_first_and_widens_the_band(self) -> None:
         steps = 0.5 + 0.45 * np.sign(np.sin(2 * np.pi * 17.3 * np.linspace(0, 1, 200)))

@@ -104,7 +104,7 @@ def call(release: Any, points: Any) -> Any:
 
 def limits(release: Any, points: Any) -> tuple[Any, Any]:
     """What no value of a release may leave, from its certificate and kind alone."""
-    kind, bound = type(release).__name__, release.bound
+    kind, bound = type(release).__name__, release.certificate.bound
     if kind in ("ReleasedDensity", "ReleasedCovariance"):
         return 0.0, np.inf
     if isinstance(release, Predictor) and release.task == "regression":

@@ -158,7 +158,7 @@ def test_bounds_that_are_too_wide_get_a_power(top, power):
     # 1,500 votes, of which nearly all are for one power, and noise of scale 100: it is missed with a
     # chance below 1e-5.
     made = machine(top).fit(values, target)
-    assert made.release_.mechanism["power"] == power
+    assert made.release_.certificate.mechanism["power"] == power
     assert ("to the power" in made.release_.features.describe()) == (power < 1)
     # Without it nine of ten are classed right between the bounds 0 and 1, and a half between 0 and 100.
     assert made.score(values, target) > 0.75
@@ -170,14 +170,14 @@ def test_regressions_and_unusable_records_have_it_too():
     made = PrivateKernelRegressor(
         1.0, bounds=(0, 100), target_bounds=(0, 1), features=SEARCH, reading=Reading(invalid="repair")
     )
-    assert made.fit(values, target).release_.mechanism["power"] == 0.125
+    assert made.fit(values, target).release_.certificate.mechanism["power"] == 0.125
 
 
 def test_a_file_and_its_words_tell_it(tmp_path):
     made = machine(100.0).fit(*records()).release_
     again = load(made.save(tmp_path / "power.json"))
     assert again.certificate == made.certificate
-    assert again.mechanism["power"] == 0.125
+    assert again.certificate.mechanism["power"] == 0.125
     assert np.array_equal(again(np.ones((1, 6))), made(np.ones((1, 6))))
     # Of what the votes got, and what that gave.
     assert again.power_noise == PowerChoice(made.certificate.costs[0].guarantee, made.neighbours).noise
@@ -203,7 +203,7 @@ def test_the_command_line_looks_for_it(tmp_path, monkeypatch):
               "--out", "f.json"],
     )  # fmt: skip
     assert made.exit_code == 0, made.output
-    assert load("f.json").mechanism["power"] == 0.125
+    assert load("f.json").certificate.mechanism["power"] == 0.125
 
 
 def test_another_power_is_refused():
@@ -218,4 +218,4 @@ def test_a_power_does_not_leave_the_cells_of_two_inputs_without_a_word(power):
         machine(features=Features(power=power)).fit(values[:, :2], target)
     # Where a solver is named, or anything else that cells have no use for, it is what was asked for.
     named = machine(features=Features(power=power), solver="objective").fit(values[:, :2], target)
-    assert named.release_.mechanism["name"] == "objective"
+    assert named.release_.certificate.mechanism["name"] == "objective"

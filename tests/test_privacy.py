@@ -262,9 +262,9 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
     release = publish(total_of([[5, -3, 2]] * 4), asked)
     # Pure noise that was chosen for an approximate guarantee costs no delta, where that is known before
     # the charge.
-    pure = kind == "approximate" and size is not None and type(release.achieved) is PureDP
+    pure = kind == "approximate" and size is not None and type(release.certificate.achieved) is PureDP
     assert release.guarantee == (PureDP(guarantee.epsilon) if pure else guarantee)
-    assert type(release.achieved) in (type(guarantee), PureDP)
+    assert type(release.certificate.achieved) in (type(guarantee), PureDP)
     width = asked.ball.radius * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
     count = Fraction(0)
     if neighbours is Neighbours.ADD_REMOVE and size is None:

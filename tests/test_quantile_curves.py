@@ -314,7 +314,7 @@ def test_bounds_may_follow_what_can_be() -> None:
     bounds = (56 + 7 * ages, 84 + 7 * ages)
     fine = PrivateQuantileCurves(1.0, bounds=bounds, domain=Domain(ages)).fit(visits(6000)).release_
     assert np.abs(fine(ages) - (70 + 7 * ages)).max() < 2
-    assert fine.bound["description"].startswith("values clipped between two public curves")
+    assert fine.certificate.bound["description"].startswith("values clipped between two public curves")
 
 
 def test_arrays_with_gaps_are_read_as_visits() -> None:

@@ -316,4 +316,4 @@ class TestPrintedExperiment:
         assert tau1 * (1 - 1e-8) < ball.radius / 2**ball.exponent <= tau1
         loss = 2 * ball.radius / min(release.noise.scales)
         assert 1 - 1e-9 < loss <= 1
-        assert math.isclose(release.achieved.epsilon, loss, rel_tol=1e-12)
+        assert math.isclose(release.certificate.achieved.epsilon, loss, rel_tol=1e-12)

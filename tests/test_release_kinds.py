@@ -27,6 +27,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.kinds import kinds
+from dpfda.releases.plain import plain
 from dpfda.testing import check_release
 from dpfda.views import Curve, Line
 from sample_releases import KINDS, certificate_of
@@ -45,7 +46,7 @@ class Slope(Release):
     certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "toy-slope"
+    _FORMAT: ClassVar[str] = "toy-slope"
     _CALLED: ClassVar[str] = "slope"
     _ENTRIES: ClassVar[entries.Table] = {"slope": entries.NUMBER}
 
@@ -53,7 +54,7 @@ class Slope(Release):
         return self.slope * np.asarray(points)
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         return {"point": (0.0, 1.0)}
 
     def _default_points(self) -> Any:
@@ -61,7 +62,12 @@ class Slope(Release):
 
     def view(self, level: float | None = 0.95) -> Curve:
         at = self._default_points()[:, 0]
-        return Curve((Line(at, self(at), "the line"),), "point", "value", self.title, self.subtitle)
+        return Curve((Line(at, self(at), "the line"),), "point", "value", *self.words)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        said = plain(self, 0.95)["words"]
+        return said["title"], said["promise"]
 
     def _stated(self) -> Stated:
         return Stated(f"A line for every {self.unit}, and nothing else.")
@@ -70,7 +76,7 @@ class Slope(Release):
 class ByHand(Slope):
     """The same, which writes and reads its file by itself."""
 
-    FORMAT: ClassVar[str] = "toy-by-hand"
+    _FORMAT: ClassVar[str] = "toy-by-hand"
 
     def _to_entries(self) -> dict[str, Any]:
         return {"rise": self.slope}
@@ -156,7 +162,7 @@ def test_the_command_knows_it(
     told = json.loads(run("show", path, "--json"))
     assert told["report"] == release.describe()
     assert told["guarantee"]["words"] == str(release.guarantee)
-    assert told["citation"] == release.cite()
+    assert told["citation"] == release.facts.citation
     assert str(release.guarantee) in run("compose", path)
     table = release.table()
     answer = json.loads(run("eval", path, "--json"))
@@ -201,23 +207,23 @@ def test_a_file_with_a_foreign_part_is_read_or_refused(release: Release, tmp_pat
 
 
 def test_every_kind_is_in_the_sample() -> None:
-    found = {type(made(name)).FORMAT for name in KINDS}
+    found = {made(name).to_json()["format"] for name in KINDS}
     shipped = {name for name, kind in kinds().items() if kind.__module__.startswith("dpfda.")}
     assert found >= shipped
 
 
 def test_two_kinds_of_one_name_are_refused() -> None:
-    with pytest.raises(ParameterError, match="FORMAT must name one kind of release; found 'toy-slope'"):
+    with pytest.raises(ParameterError, match="_FORMAT must name one kind of release; found 'toy-slope'"):
 
         class Other(Release):
-            FORMAT = "toy-slope"
+            _FORMAT = "toy-slope"
 
 
 def test_a_file_whose_words_cannot_be_said_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made(OWN).save(tmp_path / "slope.json")
-    monkeypatch.setattr(Slope, "cite", lambda self: self.slope.words)
+    monkeypatch.setattr(Slope, "__repr__", lambda self: self.slope.words)
     with pytest.raises(StorageError, match="is damaged: AttributeError"):
         load(path)
 
@@ -233,32 +239,33 @@ def test_a_file_of_another_kind_is_refused_by_a_kind(tmp_path: Path) -> None:
 class Broken(Slope):
     """What the contract is there to find."""
 
-    FORMAT: ClassVar[str] = "toy-broken"
+    _FORMAT: ClassVar[str] = "toy-broken"
 
 
 class Forgetful(Broken):
-    FORMAT: ClassVar[str] = "toy-forgetful"
+    _FORMAT: ClassVar[str] = "toy-forgetful"
 
     def _to_entries(self) -> dict[str, Any]:
         return {"slope": round(self.slope)}
 
 
 class Silent(Broken):
-    FORMAT: ClassVar[str] = "toy-silent"
+    _FORMAT: ClassVar[str] = "toy-silent"
 
-    def cite(self) -> str:
+    @property
+    def _citation(self) -> str:
         return "A line."
 
 
 class Drifting(Broken):
-    FORMAT: ClassVar[str] = "toy-drifting"
+    _FORMAT: ClassVar[str] = "toy-drifting"
 
     def _columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         return {"value": (self(at[:, 0]) + len(at), "value")}
 
 
 class Escaping(Broken):
-    FORMAT: ClassVar[str] = "toy-escaping"
+    _FORMAT: ClassVar[str] = "toy-escaping"
 
     def _columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         values = self(at[:, 0])
@@ -267,10 +274,10 @@ class Escaping(Broken):
 
 
 class Secretive(Broken):
-    FORMAT: ClassVar[str] = "toy-secretive"
+    _FORMAT: ClassVar[str] = "toy-secretive"
 
     @property
-    def subtitle(self) -> str:
+    def _subtitle(self) -> str:
         return ""
 
 

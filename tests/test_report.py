@@ -82,7 +82,9 @@ def test_pure_release_says_nothing_of_delta_loosening():
 
 def test_zero_concentrated_guarantee_is_put_into_epsilon():
     release = released(delta=1e-6)
-    certificate = dataclasses.replace(certificate_of(ZeroConcentratedDP("0.05")), bound=release.bound)
+    certificate = dataclasses.replace(
+        certificate_of(ZeroConcentratedDP("0.05")), bound=release.certificate.bound
+    )
     release = dataclasses.replace(release, certificate=certificate)
     words = flat(release.describe())
     # Canonne, Kamath & Steinke 2020, Corollary 13: of all orders the one that gives least.
@@ -249,7 +251,7 @@ def test_extreme_guarantees_do_not_read_as_certainty():
 
 
 def test_citation():
-    words = flat(released(epsilon=0.5, mechanism="laplace").cite())
+    words = flat(released(epsilon=0.5, mechanism="laplace").facts.citation)
     assert words.startswith(
         f"The mean curve of {SIZE} records was published under 0.5-differential privacy"
     )

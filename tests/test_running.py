@@ -617,7 +617,7 @@ def test_releases_keep_the_contract(released, tmp_path):
         again = load(release.save(tmp_path / "release.json", overwrite=True))
         assert again.to_json() == release.to_json()
         np.testing.assert_array_equal(again(GRID), release(GRID))
-        assert again.achieved == release.achieved
+        assert again.certificate.achieved == release.certificate.achieved
         for of in ("sample", "noise", "population"):
             band = release.band(0.95, of=of)
             assert np.all(band.lower <= release(band.points))

@@ -17,6 +17,7 @@ from dpfda import (
 from dpfda.bases import BoxBasis
 from dpfda.errors import DataError, ParameterError
 from dpfda.records.frames import curves_handed
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.testing import exact_totals
 
 with warnings.catch_warnings():
@@ -112,7 +113,7 @@ class TestIn:
             mean().fit(irregular)
         release = mean(domain=(0, 10), reading=Reading("complete", nugget=1e-5)).fit(irregular).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.01)
-        assert mean(domain=(0, 10)).fit(irregular).release_.FORMAT == "dpfda-pooled-mean"
+        assert isinstance(mean(domain=(0, 10)).fit(irregular).release_, ReleasedPooledMean)
 
     def test_a_record_without_observations_is_one_still(self):
         times, values = np.array([0.0, 5.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])

@@ -81,7 +81,12 @@ def test_every_kind_is_reported(name, few_draws):
     assert len(set(read.ids)) == len(read.ids)
     assert not OUTSIDE.search(page)
     words = " ".join(said(page).split())
-    for part in (str(release.guarantee), release.unit, release.cite(), release.certificate.identity):
+    for part in (
+        str(release.guarantee),
+        release.unit,
+        release.facts.citation,
+        release.certificate.identity,
+    ):
         assert " ".join(str(part).split()) in words
 
 

@@ -181,7 +181,7 @@ class TestParameters:
         for parameters in grid:
             release = PrivateMean(1.0, bounds=(-9, 9)).set_params(**parameters).fit(CURVES).release_
             assert release.guarantee.epsilon == parameters["epsilon"]
-            assert release.mechanism["name"] == parameters["mechanism"]
+            assert release.certificate.mechanism["name"] == parameters["mechanism"]
 
     def test_unknown_ones_are_refused(self) -> None:
         with pytest.raises(ValueError, match="Invalid parameter 'random_state'"):

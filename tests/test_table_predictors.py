@@ -105,7 +105,7 @@ class TestPrivacy:
             assert found == pytest.approx(0.05, rel=1e-4)
             assert found <= 0.05
         release = regressor(**budget).fit(X, X[:, 0]).release_
-        assert release.achieved.epsilon <= 0.5 if budget.get("delta") else True
+        assert release.certificate.achieved.epsilon <= 0.5 if budget.get("delta") else True
         check_release(release)
 
     def test_it_is_charged_before_noise_and_a_refusal_costs_nothing(self) -> None:
@@ -116,7 +116,7 @@ class TestPrivacy:
         with pytest.raises(BudgetError):
             machine.fit(X, X[:, 0])
         assert str(ledger.remaining("people")) == left
-        assert machine.release_.achieved.epsilon <= 0.7
+        assert machine.release_.certificate.achieved.epsilon <= 0.7
 
     def test_records_that_cannot_be_used_are_left_out_before_shares_are_made(self) -> None:
         machine = regressor(reading=Reading(invalid="repair"))
@@ -235,7 +235,7 @@ class TestRoads:
         ):
             np.testing.assert_array_equal(again(X[:, :inputs]), release(X[:, :inputs]))
             np.testing.assert_array_equal(again.predict(X[:, :inputs]), release.predict(X[:, :inputs]))
-            assert again.achieved == release.achieved
+            assert again.certificate.achieved == release.certificate.achieved
 
     @pytest.mark.parametrize(
         ("change", "words"),

@@ -24,8 +24,7 @@ from dpfda import (
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
-from dpfda.mechanisms.iclp import ICLP
-from dpfda.mechanisms.iclp_l1 import ICLPL1
+from dpfda.mechanisms.iclp import ICLP, ICLPL1
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -470,7 +469,7 @@ class TestPrivateSelection:
 
         chosen = private_selection(["laplace", "iclp"], fit, lambda out: -out.integral(), 3)
         release = load(chosen.release.save(tmp_path / "best.json"))
-        assert release.guarantee == release.achieved == PureDP(3)
+        assert release.guarantee == release.certificate.achieved == PureDP(3)
         assert "best of several runs" in release.about["selected"]
         # The noise is Laplace, but the best of several such runs has no Laplace law.
         total = compose([release], kind="zero-concentrated")

@@ -70,7 +70,7 @@ def release():
     # So many that noise does not hide that records are near their mean. At an edge of two bins, as in
     # files of earlier versions.
     made = (mean(epsilon=10.0).fit(curves_of()).release_ for _ in range(60))
-    return next(each for each in made if each.mechanism["radius"] in RADII[1:])
+    return next(each for each in made if each.certificate.mechanism["radius"] in RADII[1:])
 
 
 # The budget.
@@ -163,7 +163,7 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(moves):
         for scale, width in zip(law.scales, widths, strict=True):
             assert 0 <= scale - Fraction(width) / epsilon[name] <= 1
     # Less than the stated bounds need at the same exponent: that is the gain.
-    assert np.all(upper - lower <= 20 * made.mechanism["radius"] + 1e-9)
+    assert np.all(upper - lower <= 20 * made.certificate.mechanism["radius"] + 1e-9)
 
 
 def _costs(made):
@@ -438,7 +438,10 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
     )
     radii = [radius / 2**0.5 for radius in release.selection.radii]
     short = {**written, "selection": {**written["selection"], "radii": radii}}
-    short["mechanism"] = {**written["mechanism"], "radius": release.mechanism["radius"] / 2**0.5}
+    short["mechanism"] = {
+        **written["mechanism"],
+        "radius": release.certificate.mechanism["radius"] / 2**0.5,
+    }
     short["excess"] = {**written["excess"], "radius": release.excess.radius / 2**0.5}
     # As if a stage gave less than its noise does.
     less = {"kind": "pure", "epsilon": 0.001, "exact": {"epsilon": "1/1000"}}
@@ -454,7 +457,7 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
 
 def test_the_band_allows_for_what_clipping_may_move(release):
     tried = release.excess
-    assert release.mechanism["radius"] == tried.radius < 0.5
+    assert release.certificate.mechanism["radius"] == tried.radius < 0.5
     scale = tried.noise.scales[0] / 2**20 / 9000
     average = tried.noisy / 2**20 / 9000
     assert release.clipped == pytest.approx(max(average, 0) + scale, rel=1e-6)
@@ -568,7 +571,7 @@ def test_far_records_that_the_histogram_overlooks_are_not_cut_off():
     # Cutting off one of a hundred units would move the mean by several deviations of one look's error.
     assert two[1] < 2 * one[1]
     assert np.mean([each.band(0.95, points=GRID).contains(truth) for each in two[0]]) > 0.75
-    assert np.mean([each.mechanism["radius"] < 0.5 for each in two[0]]) < 0.25
+    assert np.mean([each.certificate.mechanism["radius"] < 0.5 for each in two[0]]) < 0.25
 
 
 def test_a_radius_is_kept_where_little_is_found_beyond_it(release):
@@ -716,7 +719,7 @@ def test_a_class_that_embeds_has_two_looks_at_what_it_embeds():
     curves = curves_of(size=9000) / 4
     made = Exponential(10.0, bounds=(0, 20)).fit(curves).release_
     assert isinstance(made, CloserMean)
-    assert made.mechanism["radius"] < 0.5
+    assert made.certificate.mechanism["radius"] < 0.5
     assert made(GRID) == pytest.approx(np.exp(curves).mean(axis=0), abs=0.05)
 
 
@@ -787,4 +790,4 @@ def test_a_delta_is_used_by_the_last_look_alone():
     made = mean(delta=1e-3).fit(curves_of()).release_
     assert made.guarantee == ApproximateDP(1, "1/1000")
     assert isinstance(made.first.guarantee, PureDP)
-    assert ValueBounds(-5.0, 5.0).to_json()["lower"] == made.first.bound["lower"]
+    assert ValueBounds(-5.0, 5.0).to_json()["lower"] == made.first.certificate.bound["lower"]

@@ -170,16 +170,16 @@ class TestOneGaussian:
     def test_scales_are_those_of_the_profile(self):
         release = self.released()
         assert release.guarantee == release["1"].guarantee == ApproximateDP(1, "1e-6")
-        assert 0.999e-6 < release.achieved.delta <= Fraction("1e-6")
+        assert 0.999e-6 < release.certificate.achieved.delta <= Fraction("1e-6")
         assert compose([release["1"], release["2"]]) == release.guarantee
         plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(4000, 90, channels=2).shares
         draw = OneDraw.of_gaussian(plans, ApproximateDP(1, "1e-6"))
         for factor in (0.999, np.sqrt(0.5)):
             cut = type(draw.noise)(tuple(int(scale * factor) for scale in draw.noise.scales))
             with pytest.raises(DpfdaError, match="which is more than"):
-                replace(draw, noise=cut).achieved()
+                replace(draw, noise=cut).certificate.achieved()
         wide = type(draw.noise)(tuple(int(scale * np.sqrt(2)) for scale in draw.noise.scales))
-        assert replace(draw, noise=wide).achieved().delta < 1e-8
+        assert replace(draw, noise=wide).certificate.achieved().delta < 1e-8
 
     def test_the_noise_is_drawn_at_these_scales(self):
         release = self.released()
@@ -212,7 +212,7 @@ class TestOneGaussian:
             plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(n, 90, channels=2).shares
             found[n] = OneDraw.best(plans, ApproximateDP(1, "1e-6"))
         assert isinstance(found[200].noise, BoxNoise)
-        assert found[200].achieved() == PureDP(1)
+        assert found[200].certificate.achieved() == PureDP(1)
         assert isinstance(found[40_000].noise, GaussianNoise)
 
     def test_what_is_not_clipped_on_the_grid_has_shares(self):
@@ -648,8 +648,8 @@ class TestOnePass:
         release = estimator.fit(split).release_
         assert ledger.spent("paths").values == (1,)
         assert (
-            release.mechanism
-            == PrivateVectorMean(1.0, bounds=[(-1, 1), (-2, 2)]).fit(X).release_.mechanism
+            release.certificate.mechanism
+            == PrivateVectorMean(1.0, bounds=[(-1, 1), (-2, 2)]).fit(X).release_.certificate.mechanism
         )
         mean = PrivateMean(1.0, bounds=(-1, 1))
         assert mean.prepare(split[..., 0]).plan.costs() == mean.prepare(X[..., 0]).plan.costs()

@@ -38,6 +38,7 @@ from dpfda.numerics.words import cell, unseen, visible
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.pages import report_page
+from dpfda.releases.plain import plain
 from dpfda.views import Curve, Image, Line, Table, draw, to_csv
 from dpfda.views.page import to_html
 from sample_releases import CURVES, GRID, GROUPS, KINDS, PLACES, PLANE, made
@@ -185,8 +186,8 @@ def test_a_stranger_s_words_are_shown_as_text_by_every_kind(name: str, tmp_path:
     told = [
         repr(release),
         release.describe(),
-        release.cite(),
-        release.title,
+        release.facts.citation,
+        *map(str, plain(release, 0.95)["words"].values()),
         *release.facts.lines().values(),
     ]
     page = release._repr_html_()

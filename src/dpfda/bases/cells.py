@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integers, mapping, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import entries, reals, shown
+from dpfda.numerics.parameters import entries, reals, shown, whole, wholes
 
 Domain = tuple[tuple[float, float], ...]
 
@@ -66,17 +66,15 @@ class CellGrid:
         """
         domain = box_domain(domain_range)
         several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim > 0)
-        counts: list[Any] = (
-            list(shape) if isinstance(shape, Iterable) and several else [shape] * len(domain)
-        )
-        if len(counts) != len(domain) or not all(_positive(count) for count in counts):
-            raise ParameterError(
-                "cells", f"be a positive integer or {len(domain)} of them, one an axis", shown(shape)
-            )
-        if math.prod(int(count) for count in counts) > LARGEST_CELLS:
+        words = f"be a positive integer or {len(domain)} of them, one an axis"
+        if several:
+            counts = wholes(shape, "cells", len(domain), words=words)
+        else:
+            counts = (whole(shape, "cells", words=words),) * len(domain)
+        if math.prod(counts) > LARGEST_CELLS:
             raise ParameterError("cells", f"be at most {LARGEST_CELLS} in all", shown(shape))
         ends = zip(domain, counts, strict=True)
-        return cls(tuple(frozen(np.linspace(a, b, int(count) + 1)) for (a, b), count in ends))
+        return cls(tuple(frozen(np.linspace(a, b, count + 1)) for (a, b), count in ends))
 
     @classmethod
     def from_edges(cls, edges: ArrayLike | Sequence[ArrayLike]) -> CellGrid:
@@ -313,7 +311,3 @@ def _check_edges(edges: object) -> Floats:
             "Close an open last cell, such as 100+, by a public number.",
         )
     return frozen(axis)
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

@@ -225,6 +225,12 @@ def product_points(axes: Sequence[Floats]) -> Floats:
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
+def middles(ends: tuple[float, float], cells: int) -> Floats:
+    """Middles (cells,) of equal cells between two ends."""
+    start, end = ends
+    return np.asarray(start + (end - start) * (np.arange(cells) + 0.5) / cells)
+
+
 def gauss(edges: Floats) -> tuple[Floats, Floats]:
     """Points and weights of Gauss-Legendre quadrature, eight between neighbouring edges (k,)."""
     half = np.diff(edges)[:, None] / 2

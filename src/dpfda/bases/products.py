@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import EllipsisType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_box_points, frozen, product_points
+from dpfda.bases.grids import check_box_points, frozen, middles, product_points
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -168,12 +169,8 @@ class ProductBasis(ABC):
 
     def midpoints(self, shape: Sequence[int]) -> tuple[Floats, ...]:
         """Midpoints of equal cells along each axis, for any number of cells."""
-        return tuple(
-            frozen(start + (end - start) * (np.arange(cells) + 0.5) / cells)
-            for (start, end), cells in zip(
-                self.domain_range, wholes(shape, "shape", self.dimensions), strict=True
-            )
-        )
+        wanted = wholes(shape, "shape", self.dimensions)
+        return tuple(map(frozen, map(middles, self.domain_range, wanted)))
 
     def transform(self, values: ArrayLike) -> Floats:
         """Coefficients (K,) of one function, from its values on the grid.
@@ -277,7 +274,7 @@ class ProductBasis(ABC):
             return given
         indices = tuple(index[: given.shape[-1]] for index in self.indices)
         table = np.zeros((*given.shape[:-1], *(int(index.max()) + 1 for index in indices)))
-        place: Any = (..., *indices)
+        place: tuple[EllipsisType | Integers, ...] = (..., *indices)
         table[place] = given
         return table
 

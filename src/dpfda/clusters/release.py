@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,7 +73,7 @@ class ReleasedCurveClusters(OfMoments):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-curve-clusters"
+    _FORMAT: ClassVar[str] = "dpfda-curve-clusters"
     _CALLED: ClassVar[str] = "clusters of curves"
     _plural: ClassVar[bool] = True
     _subject = "clusters of curves"
@@ -90,9 +90,6 @@ class ReleasedCurveClusters(OfMoments):
         blocks = (size + 1,) * len(self.anchors)
         if self.sums is not None and self.sums.blocks not in (blocks, sum(blocks)):
             raise ParameterError("sums", "have a block of noise a cluster", "others")
-        ordered = self.bounds.shape == (2, self.grid_points.size) and self.bounds[0] < self.bounds[1]
-        if not np.all(ordered):
-            raise ParameterError("bounds", "be two curves in order on the grid", "others")
 
     # Centers and shares.
 
@@ -141,7 +138,7 @@ class ReleasedCurveClusters(OfMoments):
         lines = np.array([np.interp(at, self.grid_points, line) for line in self._found[0]])
         return lines[:, 0] if np.ndim(points) == 0 else lines
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def __call__(self, points: ArrayLike) -> Floats:
         """As `centers`."""
         return self.centers(points)
 

@@ -397,7 +397,7 @@ def words(release: Release, files: Mapping[str, str]) -> str:
 def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more: object) -> None:
     """Print what was published and written: in words, or as JSON with more that is told there."""
     if as_json:
-        tell(release.summary() | {"files": files, **more})
+        tell(release.facts.to_json() | {"files": files, **more})
     else:
         shown = f"Next: dpfda show {shlex.quote(files['release'])}"
         tell(f"{words(release, files)}\n{shown}   (what is promised, in plain words)")

@@ -52,7 +52,9 @@ def stated_deviation(release: Release, mean: ReleasedFunction | None) -> dict[st
     if records is not None:
         stated = bound_from_json(mapping(records))
         words, records = f"{stated.describe()}; {words}", stated.to_json()
-    if mean is not None and (records is None or mean.bound != {**mean.bound, **records}):
+    if mean is not None and (
+        records is None or mean.certificate.bound != {**mean.certificate.bound, **records}
+    ):
         raise ValueError("the mean has another bound than the records")
     return {"description": words, "kind": "deviation", "radius": radius, "records": records}
 
@@ -149,7 +151,7 @@ class ReleasedComponents(OnBasis):
         default=None, metadata=file.part(ReleasedFunction).or_null.kept
     )
 
-    FORMAT: ClassVar[str] = "dpfda-components"
+    _FORMAT: ClassVar[str] = "dpfda-components"
     _CALLED: ClassVar[str] = "dpfda release of components"
     _plural: ClassVar[bool] = True
     _bandless = (
@@ -267,7 +269,7 @@ class ReleasedComponents(OnBasis):
         return second_order(self, what, self)
 
     def _lines(self) -> dict[str, str]:
-        return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
+        return {"kernel": self.basis.describe(), "mechanism": str(self.certificate.mechanism["name"])}
 
     @property
     def _headline(self) -> str:
@@ -323,7 +325,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
             f"{found.basis.describe()}",
         ],
         remarks=accurate,
-        uncovered=[timing] if release.mechanism.get("name") == "exponential" else [],
+        uncovered=[timing] if release.certificate.mechanism.get("name") == "exponential" else [],
         numbers={
             "kernel": found.basis.describe(),
             "domain_range": list(found.domain_range),

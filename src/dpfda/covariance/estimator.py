@@ -452,6 +452,8 @@ def _released_mean(
         return mean
     # What it is divided by, and designed for, was released for it, too.
     count = achieved_guarantee(divisor.noise, "l1", divisor.scale, PureDP(Fraction(1)))
-    both = added([count, mean.achieved])
-    own = certificate.part(COUNT, MEAN).fulfilled(both, mean.mechanism, mean.bound)
+    both = added([count, mean.certificate.achieved])
+    own = certificate.part(COUNT, MEAN).fulfilled(
+        both, mean.certificate.mechanism, mean.certificate.bound
+    )
     return replace(mean, certificate=own)

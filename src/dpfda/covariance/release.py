@@ -105,7 +105,7 @@ class ReleasedCovariance(CovarianceSurface):
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
 
-    FORMAT: ClassVar[str] = "dpfda-covariance"
+    _FORMAT: ClassVar[str] = "dpfda-covariance"
     _CALLED: ClassVar[str] = "released dpfda covariance"
     _unseen: ClassVar[str] = (
         "What clipping and few functions left out is mostly as large as the noise, and not seen."
@@ -258,11 +258,13 @@ class ReleasedCovariance(CovarianceSurface):
         return stated_deviation(self, self.mean)
 
     def _added_noise(self) -> list[AddedNoise]:
-        moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)
+        moments = noise_on_moments(
+            self.noise, self.certificate.bound["radius"], self.exponent, self.neighbours
+        )
         # A mean that was divided by the count has it among its own stages.
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
-        choice = [each.added(self.neighbours) for each in _choice(self.mechanism)]
+        choice = [each.added(self.neighbours) for each in _choice(self.certificate.mechanism)]
         return [*counts, *choice, moments]
 
     def _checked(self) -> None:
@@ -274,9 +276,9 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the functions must fit the noise and the divisor be positive")
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        for choice in _choice(self.mechanism):
+        for choice in _choice(self.certificate.mechanism):
             # Powers differ in their last digits between machines.
-            radius = as_number(self.bound["radius"])
+            radius = as_number(self.certificate.bound["radius"])
             if not np.isclose(radius_grid(choice.radii[0]), radius, rtol=1e-12).any():
                 raise ValueError("the radius is no candidate")
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
@@ -359,7 +361,7 @@ class ReleasedCovariance(CovarianceSurface):
         return {
             "center": center_words(self),
             "kernel": self.basis.describe(),
-            "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
+            "mechanism": f"{self.certificate.mechanism['name']}: {self.noise.describe()}",
         }
 
 

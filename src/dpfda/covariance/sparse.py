@@ -266,7 +266,7 @@ def publish_sparse(
         cells = CellGrid.regular(plan.along, plan.ends)
         total = IntegerSum.of(replace(found, values=values).pair_shares(cells, *PARTS))
     noisy, achieved = _drawn(plan.table, total)
-    achieved = achieved if mean is None else added([mean.achieved, achieved])
+    achieved = achieved if mean is None else added([mean.certificate.achieved, achieved])
     tuning = {**plan.tuning, "noise": plan.table.described}
     basis = CosineBasis.on_grid(FINAL, plan.grid, plan.ends)
     return ReleasedSparseCovariance(

@@ -71,7 +71,7 @@ class ReleasedSparseCovariance(CovarianceSurface):
         default=None, metadata=file.part(ReleasedPooledMean).or_null.named("mean").kept
     )
 
-    FORMAT: ClassVar[str] = "dpfda-sparse-covariance"
+    _FORMAT: ClassVar[str] = "dpfda-sparse-covariance"
     _CALLED: ClassVar[str] = "released covariance of sparse curves"
     _bandless = "sampling and smoothing are in it besides noise, and no width was found that holds both"
     _subject = "covariance function"
@@ -176,7 +176,7 @@ class ReleasedSparseCovariance(CovarianceSurface):
         if not np.all(self.reach > 0):
             raise ValueError("deviations must reach somewhere")
         # Without its mean a file would promise what the table alone cost.
-        follows = self.bound["radius"] is None or self.about.get("center") == "private"
+        follows = self.certificate.bound["radius"] is None or self.about.get("center") == "private"
         if follows and self.pooled is None:
             raise ValueError("center and reach follow from a mean that is left out")
 

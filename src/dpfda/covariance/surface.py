@@ -122,7 +122,7 @@ class CovarianceSurface(OnBasis):
     # Tables, pictures and words.
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         return {"s": self.domain_range, "t": self.domain_range}
 
     def _axis_label(self, axis: int) -> str:

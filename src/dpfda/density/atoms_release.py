@@ -64,7 +64,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     raw: ReleasedHistogram
     stated: tuple[float, ...] = ()
 
-    FORMAT: ClassVar[str] = "dpfda-density-with-atoms"
+    _FORMAT: ClassVar[str] = "dpfda-density-with-atoms"
     _CALLED: ClassVar[str] = "released density with atoms"
     _ENTRIES: ClassVar[file.Table] = {
         **{name: ReleasedDensity._ENTRIES[name] for name in ("proper", "scale")},

@@ -77,7 +77,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
     axis: int = 0
     place: float = 0.0
 
-    FORMAT: ClassVar[str] = "dpfda-conditional-density"
+    _FORMAT: ClassVar[str] = "dpfda-conditional-density"
     _CALLED: ClassVar[str] = "released conditional density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _has_exact: ClassVar[bool] = False

@@ -95,7 +95,7 @@ class ReleasedHistogram(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-histogram"
+    _FORMAT: ClassVar[str] = "dpfda-histogram"
     _CALLED: ClassVar[str] = "released histogram"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"

@@ -92,7 +92,7 @@ class ReleasedQuantiles(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-quantiles"
+    _FORMAT: ClassVar[str] = "dpfda-quantiles"
     _CALLED: ClassVar[str] = "released quantiles"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _plural: ClassVar[bool] = True
@@ -245,7 +245,7 @@ class ReleasedQuantiles(Release):
     # Tables, pictures and words.
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         return {"level": (0.0, 1.0)}
 
     def _axis_label(self, axis: int) -> str:
@@ -265,7 +265,7 @@ class ReleasedQuantiles(Release):
             dense = " where they lie densely," if far != self.rank_bound(level) else ""
             words = f"share of these {several(self.unit)} below,{dense} {100 * level:.4g}%"
             line = replace(line, lower=low, upper=high, band=words)
-        return Curve((line,), self._value_label, self._axis_label(0), self.title, self.subtitle)
+        return Curve((line,), self._value_label, self._axis_label(0), self._title, self._subtitle)
 
     @property
     def public_units(self) -> int | None:

@@ -99,7 +99,7 @@ class ReleasedDensity(LinearDensity):
     (5,)
     """
 
-    FORMAT: ClassVar[str] = "dpfda-density"
+    _FORMAT: ClassVar[str] = "dpfda-density"
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
@@ -184,7 +184,9 @@ class ReleasedDensity(LinearDensity):
             If the release is not made of counts on an interval.
         """
         if not isinstance(self.raw, ReleasedHistogram):
-            raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
+            raise ParameterError(
+                "quantile_interval", "be asked of counts", self.raw.certificate.mechanism["name"]
+            )
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
         below, edges = self.raw.cdf_band(level), self._edges(self.raw)
@@ -256,7 +258,7 @@ class ReleasedDensity(LinearDensity):
         """
         if not isinstance(self.raw, ReleasedHistogram):
             raise ParameterError(
-                "smoothing", "be changed on a histogram only", self.raw.mechanism["name"]
+                "smoothing", "be changed on a histogram only", self.raw.certificate.mechanism["name"]
             )
         if self.scale is not None and not isinstance(smoothing, str):
             words = "be 'adaptive' or 'monotone' on a scale"
@@ -287,7 +289,9 @@ class ReleasedDensity(LinearDensity):
             If the release is not made of counts in the plane, or the value is outside the domain.
         """
         if not isinstance(self.raw, ReleasedHistogram) or self.dimensions != 2:
-            found = f"a density of {self.dimensions} variable(s), {self.raw.mechanism['name']}"
+            found = (
+                f"a density of {self.dimensions} variable(s), {self.raw.certificate.mechanism['name']}"
+            )
             raise ParameterError("conditional", "be asked of counts of two variables", found)
         axis = whole(axis, "axis", 0, 1)
         a, b = self.domain_range[axis]
@@ -355,7 +359,7 @@ class ReleasedDensity(LinearDensity):
 
     @property
     def _made_by(self) -> str:
-        return f"{self.raw.mechanism['name']} mechanism"
+        return f"{self.raw.certificate.mechanism['name']} mechanism"
 
     @property
     def _subject(self) -> str:
@@ -409,7 +413,7 @@ class ReleasedDensity(LinearDensity):
 
     def _stated(self) -> Stated:
         raw, edges, looks = self.raw, list[str](), dict[str, str]()
-        made = f"{raw.mechanism['name']} estimate, {raw.noise.describe()}"
+        made = f"{raw.certificate.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
@@ -433,7 +437,7 @@ class ReleasedDensity(LinearDensity):
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
-        return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
+        return {"mechanism": dict(self.raw.certificate.mechanism), "domain_range": domain}
 
     @property
     def _kind_words(self) -> str:
@@ -457,13 +461,17 @@ class ReleasedDensity(LinearDensity):
     def _cells_words(self, raw: ReleasedHistogram) -> str:
         if self.scale is None:
             return raw.cells.describe()
-        kind = "a scale chosen privately" if raw.mechanism.get("scale") == "zoom" else "a public scale"
+        kind = (
+            "a scale chosen privately"
+            if raw.certificate.mechanism.get("scale") == "zoom"
+            else "a public scale"
+        )
         a, b = self.scale.domain_range
         return f"{raw.cells.size} cells, equal on {kind}, of [{a:g}, {b:g}]"
 
     def _made_words(self, raw: ReleasedHistogram) -> str:
         words = self._cells_words(raw)
-        if raw.mechanism.get("scale") != "zoom":
+        if raw.certificate.mechanism.get("scale") != "zoom":
             return words
         chosen = f"first an interval where many {several(self.unit)} lie was chosen with noise"
         return f"{chosen}, its width, then its place unless it is wide; then {words}"

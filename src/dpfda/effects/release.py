@@ -124,7 +124,7 @@ class ReleasedFunctionalRegression(Valued):
         default=None, metadata=file.whole_number(2, VERSION).or_absent.named("estimate").kept
     )
 
-    FORMAT: ClassVar[str] = "dpfda-functional-regression"
+    _FORMAT: ClassVar[str] = "dpfda-functional-regression"
     _CALLED: ClassVar[str] = "regression of curves"
     _has_exact: ClassVar[bool] = False
 
@@ -338,7 +338,7 @@ class ReleasedFunctionalRegression(Valued):
         lines = [each._line(name, level) for name, each in self.shown.items()]
         return self._curve(lines, baseline=0.0 if self.is_effect else None)
 
-    def panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
+    def _panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
         """Views of mean curves, and of the coefficient function of each covariate."""
         parts = () if self.term or self.place else [self[term] for term in self.terms[1:]]
         short = [replace(each.view(level), title=first_up(each._subject), subtitle="") for each in parts]

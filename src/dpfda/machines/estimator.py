@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
-from dpfda.machines.pooled import PooledMachine
 from dpfda.machines.powers import Unfeatured
 from dpfda.machines.predictor import Predictor
-from dpfda.machines.solvers import Budget, Labelled
+from dpfda.machines.release import ReleasedPredictor
+from dpfda.machines.solvers import Budget, Labelled, SummingSolver
 from dpfda.machines.table import NAME, PredictorPlan, predictor_plan
-from dpfda.machines.table_release import MOST_INPUTS
+from dpfda.machines.table_release import MOST_INPUTS, TablePredictor
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Flags, Floats, doubles
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
@@ -36,14 +36,69 @@ from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Beside, Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size
 from dpfda.spine.clusters import fit_on_cluster
-from dpfda.spine.estimator import Estimator
-from dpfda.spine.settings import Domain
+from dpfda.spine.estimator import Estimator, read_ledger
+from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.settings import Domain, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 # Rows that are looked at at a time: a public number.
 BLOCK = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class PooledMachine(PooledSum):
+    """A machine as a sum, with targets as y.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : MachinePlan or PredictorPlan
+        For a number of units that is known.
+    reading : callable
+        Reads records and targets: inputs, targets, which are usable, and the classes.
+    """
+
+    settings: Settings
+    plan: MachinePlan | PredictorPlan
+    reading: Callable[[Records, Beside], tuple[Cells, Floats, Flags, object]]
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        if isinstance(plan, PredictorPlan):
+            return
+        near = "bring records into memory, as in fit(X.compute(), y.compute())."
+        if plan.choice is not None:
+            raise ParameterError(
+                "power",
+                "be a public number where the records lie in several places",
+                repr("search"),
+                f"State it; or {near}",
+            )
+        if not isinstance(plan.solver, SummingSolver):
+            raise ParameterError(
+                "solver",
+                "make one sum where the records lie in several places",
+                repr(plan.solver.name),
+                "Use solver='sums' (with loss='squared'), solver='means' for classes, or one or two "
+                f"inputs; or {near}",
+            )
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.plan.entries
+
+    def read(self, X: Records, y: Beside = None) -> Rows:
+        return self.reading(X, y)[:3]
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        values, targets, usable = rows
+        codes = np.arange(len(usable)) if codes is None else codes
+        return self.plan.total(values, targets, usable, codes, int(codes.max(initial=-1)) + 1)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedPredictor | TablePredictor:
+        return self.plan.publish(total, read_ledger(ledger))
 
 
 class KernelMachine(Estimator):
@@ -206,7 +261,7 @@ class KernelMachine(Estimator):
         solving, features = Solving.of(self.solver), Features.of(self.features)
         solver, loss = (each if isinstance(each, str) else "" for each in (solving.solver, self.loss))
         power = features.power if isinstance(features, Features) else None
-        bare = features if power is None else replace(features, power=None)
+        bare = replace(features, power=None) if isinstance(features, Features) else features
         plain = bare == Features() and solving.penalty is None and loss == "auto"
         if solver == NAME and not (plain and power is None):
             words = "go without loss, features and penalty, which a table has no use for"

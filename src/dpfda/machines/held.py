@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from dpfda.bounds import Norm
-from dpfda.machines.minimiser import Loss
 from dpfda.machines.solvers import (
     SOLVERS,
     GradientSolver,
@@ -33,16 +31,15 @@ TELLING = "sensitivity", "curvature_loss"
 CLOSE = 1e-3
 
 
-def solver_again(mechanism: Mapping[str, object], penalty: float, loss: str, **terms: Any) -> Solver:
+def solver_again(mechanism: Mapping[str, object], terms: Terms) -> Solver:
     """The solver of a file: that of units with one record, or with several, whose numbers it holds.
 
-    mechanism: What the certificate says of it; terms: The rest of `Terms`.
+    mechanism: What the certificate says of it; terms: With or without several records a unit.
     Raises ValueError if its numbers contradict each other.
     """
     kind = SOLVERS[text(mechanism["name"])]
-    public = Loss(loss, Fraction(number(mechanism["width"]))), Fraction(penalty)
     for grouped in (False, True):
-        solver = kind(Terms(loss=public[0], penalty=public[1], grouped=grouped, **terms))
+        solver = kind(replace(terms, grouped=grouped))
         told = solver.describe()
         if all(_same(told[name], mechanism[name]) for name in TELLING if name in told):
             return solver

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -92,9 +92,9 @@ class Features(Gathered):
             parse_kernel(self.kernel, (0.0, 1.0))
 
     @classmethod
-    def of(cls, value: object) -> Any:
+    def of(cls, value: object) -> Features | FeatureMap:  # type: ignore[override]
         """Read the `features` of a machine; a feature map is left as it is."""
-        return value if hasattr(value, "inputs") else super().of(value)
+        return cast("FeatureMap", value) if hasattr(value, "inputs") else super().of(value)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -250,9 +250,12 @@ class MachinePlan(PlanAgain):
         """Private examples; as of `Unfeatured`."""
         return Unfeatured(self.inputs, values, usable, targets, codes, units)
 
-    def total(self, *examples: Any) -> IntegerSum:
+    def total(
+        self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
+    ) -> IntegerSum:
         """The private sum of the same, where that is what gets noise."""
-        return self.solver.total(self.unfeatured(*examples).labelled(self.features, self.solver))
+        examples = self.unfeatured(values, targets, usable, codes, units)
+        return self.solver.total(examples.labelled(self.features, self.solver))
 
     def published(
         self, data: Labelled | IntegerSum, paying: Paying = NAMED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.grids import product_points
+from dpfda.bases.grids import middles, product_points
 from dpfda.numerics.arrays import Cells, Flags, Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
@@ -125,9 +125,9 @@ class Predictor(Banded):
     # Tables and pictures.
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         # Inputs outside their bounds are moved to them, so that any will do.
-        return dict.fromkeys(super().axes, (-np.inf, np.inf))
+        return dict.fromkeys(super()._axes, (-np.inf, np.inf))
 
     def _axis_label(self, axis: int) -> str:
         return self._names[axis]
@@ -210,9 +210,7 @@ class Predictor(Banded):
     @property
     def _cells(self) -> Floats:
         """Middles (cells, 2) of the cells of a picture."""
-        return product_points(
-            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
-        )
+        return product_points([middles(ends, CELLS) for ends in self.domain_range])
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = not self._bandless

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -14,9 +15,10 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
+from dpfda.machines.minimiser import Loss
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
-from dpfda.machines.solvers import Solver
+from dpfda.machines.solvers import Solver, Terms
 from dpfda.machines.weights import deviations, factor, is_block, widths
 from dpfda.noise import Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
@@ -108,7 +110,7 @@ class ReleasedPredictor(Predictor):
     spread: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
     power_noise: NoiseLaw | None = field(default=None, metadata=file.LAW.or_absent.kept)
 
-    FORMAT: ClassVar[str] = "dpfda-predictor"
+    _FORMAT: ClassVar[str] = "dpfda-predictor"
     _CALLED: ClassVar[str] = "released predictor"
     _ENTRIES: ClassVar[file.Table] = {
         "inputs.lower": file.FLOATS.named("lower"),
@@ -257,14 +259,14 @@ class ReleasedPredictor(Predictor):
 
     def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
-        known = "penalty" in self.mechanism and self.mechanism["name"] in FOLLOWING
+        known = "penalty" in self.certificate.mechanism and self._named in FOLLOWING
         if known and self.spread is not None:
             # The file's noise is held to the same numbers by what it was charged.
             found = self._solver.spread(())
             if found is None or not np.allclose(self.spread, found, rtol=CLOSE, atol=0):
                 raise ValueError("the spread is not that of the noise")
-        if self.spread is not None and self.mechanism["name"] == "gradient":
-            check_descended(self._solver, self.noise, self.mechanism, self.spread)
+        if self.spread is not None and self._named == "gradient":
+            check_descended(self._solver, self.noise, self.certificate.mechanism, self.spread)
 
     def _added_noise(self) -> list[AddedNoise]:
         before = []
@@ -275,11 +277,19 @@ class ReleasedPredictor(Predictor):
                 raise ValueError("the noise on the choice of a power is not that of its cost")
             before = [AddedNoise(self.power_noise, "l1", choice.apart, 0)]
         paid = self._paid
-        if "psi" in self.mechanism and (self.mechanism["name"], len(paid)) in EARLIER:
+        if "psi" in self.certificate.mechanism and (self._named, len(paid)) in EARLIER:
             # Their sums had noise of another law, and their objective is not said what its parts cost.
             return before
         check_shares(self._solver, self.noise, paid)
-        return [*before, AddedNoise(self.noise, *moved_by(self._solver, self.noise, self.mechanism))]
+        return [
+            *before,
+            AddedNoise(self.noise, *moved_by(self._solver, self.noise, self.certificate.mechanism)),
+        ]
+
+    @property
+    def _named(self) -> str:
+        """Name of the solver."""
+        return str(self.certificate.mechanism["name"])
 
     @property
     def _paid(self) -> list[Guarantee]:
@@ -290,11 +300,14 @@ class ReleasedPredictor(Predictor):
     @cached_property
     def _solver(self) -> Solver:
         """The solver that was charged, made again."""
-        return solver_again(
-            self.mechanism, self.penalty, self.loss, components=self.features.components,
-            units=self.size, guarantee=added(self._paid),
-            functions=len(self.classes) if self._several else 1, neighbours=self.neighbours,
+        mechanism = self.certificate.mechanism
+        loss = Loss(self.loss, Fraction(number(mechanism["width"])))
+        functions = len(self.classes) if self._several else 1
+        terms = Terms(
+            self.features.components, self.size, loss, Fraction(self.penalty), added(self._paid), False,
+            functions, self.neighbours,
         )  # fmt: skip
+        return solver_again(mechanism, terms)
 
     @property
     def _bandless(self) -> str:
@@ -312,23 +325,23 @@ class ReleasedPredictor(Predictor):
     @property
     def _descended(self) -> bool:
         """Whether steps of a descent were taken for several classes at once: then no band is known."""
-        return self._several and self.mechanism["name"] == "gradient"
+        return self._several and self._named == "gradient"
 
     @property
     def penalty(self) -> float:
         """The penalty on rough functions, which files written by earlier versions call psi."""
-        return number(self.mechanism.get("penalty", self.mechanism.get("psi")))
+        return number(self.certificate.mechanism.get("penalty", self.certificate.mechanism.get("psi")))
 
     @property
     def _made_by(self) -> str:
-        return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
+        return f"{self.loss} loss, noise by the {self._named} solver"
 
     @property
     def _searched(self) -> str:
         """What of the features was read from records."""
         return (
             " (the power was chosen from records, for a part of the promise)"
-            if "power" in self.mechanism
+            if "power" in self.certificate.mechanism
             else ""
         )
 
@@ -361,7 +374,7 @@ class ReleasedPredictor(Predictor):
                 f"the features: {self.features.describe()}{self._searched}",
                 f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
-            noise=f"{self.mechanism['name']} solver, {self.noise.describe()}{self._power_words}",
+            noise=f"{self._named} solver, {self.noise.describe()}{self._power_words}",
             units=""
             if self.public_units is not None
             else f"the number that sums were divided by: {self.size}",
@@ -407,7 +420,7 @@ class ReleasedPredictor(Predictor):
             far = said(wide * float(deviations(rows, self.spread)[0]))
             moved = "the value of each function" if self._several else "its value"
             said_of = f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases."
-            if self.mechanism["name"] in ("objective", "gradient"):
+            if self._named in ("objective", "gradient"):
                 said_of += " Mostly it was far less: by how much records damp noise is private."
         return f"{said_of} {FADED[self.task].format(where=WHERE)}"
 
@@ -415,5 +428,5 @@ class ReleasedPredictor(Predictor):
         return {
             "loss": f"{self.loss}, penalty {self.penalty:.3g}",
             "features": self.features.describe(),
-            "solver": f"{self.mechanism['name']}: {self.noise.describe()}{self._power_words}",
+            "solver": f"{self._named}: {self.noise.describe()}{self._power_words}",
         }

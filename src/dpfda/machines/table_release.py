@@ -23,9 +23,8 @@ from dpfda.records.features import InputBox
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.facts import BandFact, Claim, Stated
-from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import as_given
-from dpfda.releases.shares import NoisyShares, used_units
+from dpfda.releases.shares import NoisyShares, OfShares, used_units
 
 MOST_INPUTS = 2
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
@@ -35,7 +34,7 @@ COVERS = "sampling with the variance from the same noisy numbers"
 
 
 @dataclass(frozen=True, eq=False)
-class TablePredictor(Predictor):
+class TablePredictor(Predictor, OfShares):
     """A regression function, or probabilities of classes, of one or two inputs.
 
     Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
@@ -81,7 +80,7 @@ class TablePredictor(Predictor):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-table-predictor"
+    _FORMAT: ClassVar[str] = "dpfda-table-predictor"
     _CALLED: ClassVar[str] = "released predictor"
     _has_exact: ClassVar[bool] = False
     # Those that carry the function, which is linear between.
@@ -205,14 +204,7 @@ class TablePredictor(Predictor):
     def _stated_bound(self) -> dict[str, object]:
         return {"description": BOUND.format(unit=self.unit)}
 
-    def _added_noise(self) -> list[AddedNoise]:
-        return self.shares._added_noise(self.neighbours)
-
     # Words.
-
-    @property
-    def public_units(self) -> int | None:
-        return self.shares.public_size
 
     def _claims(self) -> tuple[Claim, ...]:
         holds = f"the function of the population that these {several(self.unit)} were drawn from"

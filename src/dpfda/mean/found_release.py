@@ -104,7 +104,7 @@ class FoundMean(HeldCloser):
         The others: see `ReleasedFunction`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-found-mean"
+    _FORMAT: ClassVar[str] = "dpfda-found-mean"
     _CALLED: ClassVar[str] = "released mean between bounds looked for"
     _LOOK: ClassVar[str] = BETWEEN
 

@@ -214,8 +214,14 @@ class SearchPlan(StagedPlan):
         between = self.held(*self.around(line, ends, apart.interval))
         look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
         design = known(between.public_design)
-        tuning = {**look.mechanism, **self.tuning, "mean": design.mechanism}
-        spent = [*self.zoom.parts, self.shares[0], first.achieved, self.shares[2], look.achieved]
+        tuning = {**look.certificate.mechanism, **self.tuning, "mean": design.mechanism}
+        spent = [
+            *self.zoom.parts,
+            self.shares[0],
+            first.certificate.achieved,
+            self.shares[2],
+            look.certificate.achieved,
+        ]
         whole = certificate.fulfilled(
             added(spent),
             tuning,

@@ -212,7 +212,7 @@ class CloserMean(HeldCloser):
         The others: see `ReleasedFunction`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-two-looks"
+    _FORMAT: ClassVar[str] = "dpfda-two-looks"
     _CALLED: ClassVar[str] = "released mean in two looks"
     _LOOK: ClassVar[str] = LAST
 
@@ -230,7 +230,7 @@ class CloserMean(HeldCloser):
     @property
     def _radius(self) -> float:
         """In shares of the distance between the bounds."""
-        return real(self.mechanism["radius"], "radius", 0.0, 1.0, "be a share")
+        return real(self.certificate.mechanism["radius"], "radius", 0.0, 1.0, "be a share")
 
     @property
     def clipped(self) -> float:
@@ -269,7 +269,7 @@ class CloserMean(HeldCloser):
         super()._checked()
         tried, most = self.excess, self.selection.radii[0]
         # Without a try, as in files of earlier versions, what clipping moves follows from the counts.
-        if self.bound != self.first.bound or (
+        if self.certificate.bound != self.first.certificate.bound or (
             tried is None and self._radius not in self.selection.radii
         ):
             raise ValueError("the looks differ in their bound, or the radius is no candidate")

@@ -33,7 +33,7 @@ class TwoLooks(Gathered):
     >>> from dpfda import PrivateMean
     >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 9000)[:, None]
     >>> mean = PrivateMean(epsilon=10.0, bounds=(-5, 5), mechanism=TwoLooks()).fit(curves)
-    >>> mean.release_.mechanism["name"]
+    >>> mean.release_.certificate.mechanism["name"]
     'two looks'
     """
 

@@ -405,14 +405,19 @@ def assembled(
     first, selection, excess, look = released
     design, stated = known(closer.public_design), known(plan.whole.curves)
     bound, prior = cast("ValueBounds", closer.bound), cast("CurvePrior", look.hierarchy)
-    tuning = {**look.mechanism, "name": "two looks", "radius": radius, "closer look": design.mechanism}
+    tuning = {
+        **look.certificate.mechanism,
+        "name": "two looks",
+        "radius": radius,
+        "closer look": design.mechanism,
+    }
     tried = [] if excess is None else [excess.achieved]
     measured = plan.whole.distance_achieved()
     # Of a try and a look together no law is known.
     law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
-    last = largest([look.achieved, *plan.side_achieved(closer)])
+    last = largest([look.certificate.achieved, *plan.side_achieved(closer)])
     whole = certificate.fulfilled(
-        added([*measured, first.achieved, selection.achieved, *tried, last]),
+        added([*measured, first.certificate.achieved, selection.achieved, *tried, last]),
         tuning,
         drawn={LAST: law},
     )

@@ -110,6 +110,6 @@ def publish_both(
     names = {name: [name] for name in stages}
     made, whole = publish_together(totals, stages, names, charged, entry, paying)
     first = made[MEAN]
-    whole = whole.fulfilled(whole.achieved, first.mechanism, first.bound)
+    whole = whole.fulfilled(whole.achieved, first.certificate.mechanism, first.certificate.bound)
     release: MeanAndVariance = first._as(MeanAndVariance, certificate=whole, squares=made[VARIANCE])
     return release

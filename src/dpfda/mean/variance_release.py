@@ -37,7 +37,7 @@ class MeanAndVariance(ReleasedFunction):
         The others: see `ReleasedFunction`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
+    _FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
     _CALLED: ClassVar[str] = "released mean and variance"
 
     _: KW_ONLY

@@ -6,7 +6,7 @@ A file in this folder that defines classes with a ``name`` and a ``design`` meth
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, cast
+from typing import cast
 
 from dpfda.mechanisms.protocol import (
     COUNT_SCALE,
@@ -21,7 +21,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.numerics.scan import classes_in
 
 
-def mechanisms() -> dict[str, type[Any]]:
+def mechanisms() -> dict[str, type[Mechanism]]:
     """Names of all mechanisms, with their classes."""
     return {kind.name: kind for kind in sorted(classes_in(__name__, "name"), key=attrgetter("name"))}
 
@@ -37,8 +37,7 @@ def read_mechanism(mechanism: object) -> Mechanism:
             words = f"be 'auto' or one of {', '.join(known)}"
             remedy = "Means of curves between bounds know 'one-look' and 'two-looks' beside these."
             raise ParameterError("mechanism", words, repr(mechanism), remedy)
-        made: Mechanism = known[mechanism]()
-        return made
+        return known[mechanism]()
     if isinstance(mechanism, type) or not hasattr(mechanism, "design"):
         raise ParameterError(
             "mechanism", "be a name or a mechanism object", shown(mechanism), "Add parentheses?"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import (
     ApproximateDP,
@@ -24,6 +24,9 @@ from dpfda.privacy.guarantees import (
     ZeroConcentratedDP,
     without_delta,
 )
+
+if TYPE_CHECKING:
+    import scipy
 
 # Grid units per unit counted, where the number of units is private.
 COUNT_SCALE = 2**20
@@ -172,7 +175,7 @@ class Measurement:
     released: Number K of functions, where there is no synthesis.
     """
 
-    matrix: Any
+    matrix: Integers | scipy.sparse.csr_array
     exponent: int
     synthesis: Floats | None
     released: int = 0

@@ -208,11 +208,6 @@ class Certified:
         return self.certificate.guarantee
 
     @property
-    def achieved(self) -> Guarantee:
-        """What the noise in force gives, recomputed from its integer scales and rounded outward."""
-        return self.certificate.achieved
-
-    @property
     def neighbours(self) -> Neighbours:
         """Which data sets it makes hard to tell apart."""
         return self.certificate.neighbours
@@ -221,16 +216,6 @@ class Certified:
     def unit(self) -> str:
         """Who is protected, in the singular."""
         return self.certificate.unit
-
-    @property
-    def bound(self) -> Mapping[str, object]:
-        """The public bound: its description and its numbers."""
-        return self.certificate.bound
-
-    @property
-    def mechanism(self) -> Mapping[str, object]:
-        """Name of the mechanism and its public tuning."""
-        return self.certificate.mechanism
 
 
 # Profiles in floats may be off by this factor.

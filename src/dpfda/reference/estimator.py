@@ -257,7 +257,11 @@ def publish_band(
     lower, upper = plan.bound.curves_on(grid)
     total = Readable(first).total(plan.centre)
     made = publish_curve(total, plan.centre, certificate=plan.centre.certified())
-    centre, widths, spent = np.clip(made(grid), lower, upper), np.ones(grid.size), [made.achieved]
+    centre, widths, spent = (
+        np.clip(made(grid), lower, upper),
+        np.ones(grid.size),
+        [made.certificate.achieved],
+    )
     if plan.follows:
         centre, widths, more = _closer(plan, first, centre)
         spent += more
@@ -288,7 +292,7 @@ def _closer(
     def published(values: Floats, of: MeanPlan) -> tuple[Floats, Guarantee]:
         curves = Curves(np.where(first.usable[:, None], values, 0.0), np.ones(len(values), dtype=bool))
         made = publish_curve(Readable(curves).total(of), of, certificate=of.certified())
-        return made(grid), made.achieved
+        return made(grid), made.certificate.achieved
 
     off = np.where(first.usable, np.abs(first.values - centre).max(axis=1), 0.0)
     rough = plan.rough(plan.largest)

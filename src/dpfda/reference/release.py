@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_points
 from dpfda.bounds.stated import ValueBounds, bound_from_json
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
@@ -20,13 +19,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.base import LEVEL, Column, OfPoints
 from dpfda.releases.facts import Stated
 from dpfda.views import Curve, Line
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedReferenceBand(Release):
+class ReleasedReferenceBand(OfPoints):
     """A band for people, published under differential privacy.
 
     Of ten new units about nine have their whole curve between `lower` and `upper` (where `coverage` is
@@ -71,7 +70,7 @@ class ReleasedReferenceBand(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-reference-band"
+    _FORMAT: ClassVar[str] = "dpfda-reference-band"
     _CALLED: ClassVar[str] = "released reference band"
     _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
     _subject = "reference band"
@@ -87,7 +86,7 @@ class ReleasedReferenceBand(Release):
     def _checked(self) -> None:
         super()._checked()
         names = "units for the centre", "units for the radius", "threshold"
-        said = [self.mechanism.get(name) for name in names]
+        said = [self.certificate.mechanism.get(name) for name in names]
         first, second, threshold = (
             float(each) if isinstance(each, int | float) else nan for each in said
         )
@@ -97,11 +96,11 @@ class ReleasedReferenceBand(Release):
 
     # The band.
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def _values(self, at: Floats) -> Floats:
         """The curve in the middle."""
-        return self._between(points, self.centre)
+        return self._carried(self.centre)(at)
 
-    def lower(self, points: ArrayLike) -> Any:
+    def lower(self, points: ArrayLike) -> float | Floats:
         """The lower end of the band, in the units of the data.
 
         Parameters
@@ -114,11 +113,11 @@ class ReleasedReferenceBand(Release):
         float or array (q,)
             Where it is the lower bound, values below count as inside.
         """
-        return self._between(points, self._ends[0])
+        return self._at(self._carried(self._ends[0]), points)
 
-    def upper(self, points: ArrayLike) -> Any:
+    def upper(self, points: ArrayLike) -> float | Floats:
         """The upper end of the band; see `lower`."""
-        return self._between(points, self._ends[1])
+        return self._at(self._carried(self._ends[1]), points)
 
     def contains(self, curves: ArrayLike) -> Flags:
         """Whether whole curves lie in the band, at all grid points.
@@ -146,14 +145,13 @@ class ReleasedReferenceBand(Release):
         lower, upper = self._ends
         return np.asarray(np.all((clipped >= lower) & (clipped <= upper), axis=1))
 
-    def _between(self, points: ArrayLike, values: Floats) -> float | Floats:
-        at = check_points(points, self.domain_range)
-        found = np.interp(at, self.grid_points, values)
-        return float(found[0]) if np.ndim(points) == 0 else found
+    def _carried(self, values: Floats) -> Callable[[Floats], Floats]:
+        """The function that is linear between values at the points of the grid."""
+        return lambda at: np.interp(at, self.grid_points, values)
 
     @property
     def _bounds(self) -> tuple[Floats, Floats]:
-        bound = bound_from_json(self.bound)
+        bound = bound_from_json(self.certificate.bound)
         if not isinstance(bound, ValueBounds):
             raise ParameterError("bound", "be on values", "another")
         return bound.curves_on(self.grid_points)
@@ -175,7 +173,7 @@ class ReleasedReferenceBand(Release):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         points, share = at[:, 0], f"{100 * self.coverage:.4g}% of new {several(self.unit)}"
         return {
-            "value": (np.asarray(self(points)), f"middle of the band, {self._value_label}"),
+            "value": (self._values(points), f"middle of the band, {self._value_label}"),
             "lower": (np.asarray(self.lower(points)), f"lower end of the band for {share}"),
             "upper": (np.asarray(self.upper(points)), f"upper end of the band for {share}"),
         }
@@ -218,7 +216,9 @@ class ReleasedReferenceBand(Release):
         )
 
     def _made_with(self) -> str:
-        first, second = (self.mechanism.get(f"units for the {part}") for part in ("centre", "radius"))
+        first, second = (
+            self.certificate.mechanism.get(f"units for the {part}") for part in ("centre", "radius")
+        )
         return (
             f"{first} {several(self.unit)} chosen at random show where curves lie, {second} others how "
             f"far the band must reach; each part is looked at with noise for {self.guarantee}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,14 +97,14 @@ class ReleasedAnswers(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-answers"
+    _FORMAT: ClassVar[str] = "dpfda-answers"
     _CALLED: ClassVar[str] = "dpfda file of answers"
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
     _subject = "answers to queries about a function"
 
-    def __call__(self, numbers: ArrayLike) -> Any:
+    def __call__(self, numbers: ArrayLike) -> float | Floats:
         """Values of answers by their number, from 1."""
         places = np.asarray(numbers)
         if not np.all((places >= 1) & (places <= len(self.answers)) & (places == np.round(places))):
@@ -129,7 +129,7 @@ class ReleasedAnswers(Release):
         return held
 
     @property
-    def axes(self) -> dict[str, tuple[float, float]]:
+    def _axes(self) -> dict[str, tuple[float, float]]:
         return {"answer": (1.0, max(2.0, float(len(self.answers))))}
 
     def _axis_label(self, axis: int) -> str:
@@ -169,7 +169,7 @@ class ReleasedAnswers(Release):
             f"protects every {self.unit} behind them; further answers of the same session cost no "
             "further privacy.",
             noised=False,
-            noise=str(self.mechanism.get("name", "as its file says")),
+            noise=str(self.certificate.mechanism.get("name", "as its file says")),
             remarks=[
                 "Every answer has a standard error of its own: the known deviation of its privacy "
                 "noise. It does not include what the bound cut off, nor sampling."
@@ -178,7 +178,7 @@ class ReleasedAnswers(Release):
         )
 
     def _lines(self) -> dict[str, str]:
-        return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
+        return {"mechanism": str(self.certificate.mechanism.get("name", "as its file says"))}
 
     @property
     def _headline(self) -> str:

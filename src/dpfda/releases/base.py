@@ -1,6 +1,6 @@
 """One base of everything that is published: what every kind of release does, written once.
 
-A kind of release is one file: a frozen dataclass derived from `Release`, with a name ``FORMAT`` for its
+A kind of release is one file: a frozen dataclass derived from `Release`, with a name ``_FORMAT`` for its
 files. It says what only it can: its values and bands, its entries in a file, its view and its words. It
 is found by that name, in this folder or wherever else it was imported from; nothing lists the kinds.
 
@@ -57,10 +57,10 @@ class Release(Published):
     versions, as JSON types), or properties of these names, and says:
 
     ==================  ===============================================================================
-    ``FORMAT``          name of its files; ``_CALLED``, what people call one
+    ``_FORMAT``          name of its files; ``_CALLED``, what people call one
     ``metadata``        of a field: how it stands in its file, ``dpfda.releases.entries.NUMBER.kept``;
                         or ``_ENTRIES``, a table of these; or ``_to_entries`` and ``from_json``
-    ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
+    ``domain_range``    ends of its domain, or of each variable; or ``_axes``, which names them
     ``__call__``        values at points; or ``columns`` for several values
     ``_around``         its band, where it is a `dpfda.releases.base.Banded`
     ``grid_points``     where it is tabulated by default; or ``_default_points``
@@ -78,12 +78,12 @@ class Release(Published):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        if "FORMAT" not in vars(cls):
+        if "_FORMAT" not in vars(cls):
             return
-        known = KINDS.get(cls.FORMAT, cls)
+        known = KINDS.get(cls._FORMAT, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ParameterError("FORMAT", "name one kind of release", repr(cls.FORMAT))
-        KINDS[cls.FORMAT] = cls
+            raise ParameterError("_FORMAT", "name one kind of release", repr(cls._FORMAT))
+        KINDS[cls._FORMAT] = cls
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
@@ -112,7 +112,7 @@ class Release(Published):
     def to_json(self) -> dict[str, object]:
         """Everything in a release as JSON types, in the order in which a person would read it."""
         return {
-            "format": self.FORMAT,
+            "format": self._FORMAT,
             "schema_version": SCHEMA_VERSION,
             **certificate_to_json(self.certificate),
             "about": dict(self.about),
@@ -162,9 +162,9 @@ class Release(Published):
 
         By default what its numbers say, or as it was given where it has none.
         """
-        if "kind" not in self.bound:
-            return self.bound
-        bound = bound_from_json(self.bound)
+        if "kind" not in self.certificate.bound:
+            return self.certificate.bound
+        bound = bound_from_json(self.certificate.bound)
         return {"description": bound.describe(), **bound.to_json()}
 
     def _added_noise(self) -> Sequence[AddedNoise]:
@@ -184,6 +184,12 @@ class Release(Published):
 
     def _checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
+
+    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
+        """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
+        if np.ndim(self.domain_range) == 2:
+            return check_box_points(points, tuple(self._axes.values()))
+        return check_points(points, self.domain_range), np.ndim(points) == 0
 
     def to_fdatagrid(self, points: object = None) -> FDataGrid:
         """The published functions as a ``skfda.FDataGrid`` (extra `fda`).
@@ -341,12 +347,6 @@ class Banded(Release):
 
     _has_exact: ClassVar[bool] = True
 
-    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
-        """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
-        if np.ndim(self.domain_range) == 2:
-            return check_box_points(points, tuple(self.axes.values()))
-        return check_points(points, self.domain_range), np.ndim(points) == 0
-
     def band(
         self,
         level: float = LEVEL,
@@ -406,8 +406,8 @@ class Banded(Release):
         return self._around(at, asked)
 
 
-class Valued(Banded):
-    """A release of one function of points, with a band; a kind says its values in `_values`."""
+class OfPoints(Release):
+    """A release of one function of points; a kind says its values in `_values`."""
 
     @overload
     def __call__(self, points: float) -> float: ...
@@ -444,3 +444,7 @@ class Valued(Banded):
     def _values(self, at: Floats) -> Floats:
         """Values (q,) at points that have been checked."""
         raise NotImplementedError
+
+
+class Valued(OfPoints, Banded):
+    """The same with a band."""

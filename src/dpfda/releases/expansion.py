@@ -98,7 +98,7 @@ class Expansion(Banded):
         if self.hierarchy is None:
             coefficients = self._synthesized(self.shrinkage * self._measured)
         elif isinstance(self.hierarchy, CurvePrior):
-            coefficients = self.widths.posterior.coefficients(self.basis.analysis)
+            coefficients = self._widths.posterior.coefficients(self.basis.analysis)
         elif isinstance(self.hierarchy, ImagePrior):
             coefficients = self._image_model(self.hierarchy).coefficients(self._measured)
         else:
@@ -134,7 +134,7 @@ class Expansion(Banded):
         return divisor if isinstance(divisor, NoisyCount) and divisor.before is not None else None
 
     @cached_property
-    def widths(self) -> Widths:
+    def _widths(self) -> Widths:
         """How far the mean may lie from the line."""
         count = self.divisor.law if isinstance(self.divisor, NoisyCount) else None
         return Widths(self._curve_model.posterior(self._measured), count, self.count)
@@ -148,7 +148,7 @@ class Expansion(Banded):
                 "release",
                 "have a public prior for its coefficients",
                 type(self.noise).__name__ if known else "none",
-                "Releases of mechanism='auto' on balls have one; for bounds on values see `widths`.",
+                "Releases of mechanism='auto' on balls have one; for bounds on values see `band`.",
             )
         return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
 
@@ -208,12 +208,12 @@ class Expansion(Banded):
             raise ValueError("the center must be that of the bound, on the grid")
 
     def _stated_bound(self) -> Mapping[str, object]:
-        if "kind" in self.bound:
+        if "kind" in self.certificate.bound:
             return super()._stated_bound()
-        if self.mechanism.get("name") == "OpenDP":
+        if self.certificate.mechanism.get("name") == "OpenDP":
             # In the words of whoever made the measurement.
-            return self.bound
-        if self.mechanism.get("name") != "kernel":
+            return self.certificate.bound
+        if self.certificate.mechanism.get("name") != "kernel":
             raise ValueError("the records of a mean are in a bound")
         return {"description": points_words(self.basis.weights.size)}
 
@@ -231,9 +231,9 @@ class Expansion(Banded):
         prior, differences = self.hierarchy, self.neighbours.differences
         if isinstance(prior, CurvePrior | ImagePrior) and prior.cells is not None:
             return "box", tuple(map(differences, _sums_over_cells(prior, self.exponent)))
-        if "kind" not in self.bound:
+        if "kind" not in self.certificate.bound:
             return None
-        bound, grid = bound_from_json(self.bound), flat_grid(self.basis)
+        bound, grid = bound_from_json(self.certificate.bound), flat_grid(self.basis)
         if self.synthesis is not None:
             return self._moved_in_cells(bound, grid)
         if isinstance(bound, ValueBounds) and isinstance(self.basis, BernsteinBasis):
@@ -242,7 +242,7 @@ class Expansion(Banded):
 
     def _moved_in_cells(self, bound: Bound, grid: Floats) -> tuple[AnyNorm, Width] | None:
         """Of sums over cells whose sizes are not known: scales are in proportion to their widths."""
-        noise, named = self.noise, self.mechanism.get("name")
+        noise, named = self.noise, self.certificate.mechanism.get("name")
         if named != "cells" or not isinstance(bound, ValueBounds) or not isinstance(noise, BoxNoise):
             return None
         lower, upper = bound.curves_on(grid)
@@ -252,9 +252,9 @@ class Expansion(Banded):
 
     def _is_centered(self) -> bool:
         """Whether the center is that of the bound, where there is one."""
-        if "kind" not in self.bound:
+        if "kind" not in self.certificate.bound:
             return True
-        center = bound_from_json(self.bound).center_on(flat_grid(self.basis))
+        center = bound_from_json(self.certificate.bound).center_on(flat_grid(self.basis))
         return bool(np.all(np.ravel(self.center) == center))
 
     def _center_fits(self) -> bool:
@@ -295,10 +295,10 @@ class Expansion(Banded):
     def _lines(self) -> dict[str, str]:
         return {
             "kernel": self.basis.describe(),
-            "mechanism": f"{self.mechanism['name']}: {self._noise_words}",
+            "mechanism": f"{self.certificate.mechanism['name']}: {self._noise_words}",
         }
 
-    def _function(self, what: str, grid: str, **more: Any) -> Stated:
+    def _function(self, what: str, grid: str, told: Mapping[str, object] | None = None) -> Stated:
         """What is stated of a function of this name, on this grid."""
         made = self.about.get("created")
         made = f" It was made on {made}{self._software}." if made else ""
@@ -310,11 +310,10 @@ class Expansion(Banded):
                 f"the grid: {grid}",
                 f"how smooth the curve is expected to be: {self._kernel_words}",
             ],
-            noise=f"{self.mechanism['name']} mechanism, {self._noise_words}",
+            noise=f"{self.certificate.mechanism['name']} mechanism, {self._noise_words}",
             units=self._divided(),
             bounded=self._bounded(),
-            numbers=numbers | more.pop("numbers", {}),
-            **more,
+            numbers=numbers | dict(told or {}),
         )
 
     def _divided(self) -> str:
@@ -348,7 +347,7 @@ class Expansion(Banded):
 
     def _bounded(self) -> list[str]:
         """What the bound does to a record."""
-        rule = rule_words(self.bound)
+        rule = rule_words(self.certificate.bound)
         if not rule:
             return []
         if self.about.get("standardized"):
@@ -367,10 +366,10 @@ class Expansion(Banded):
 
 def _check_bounds(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
     """Refuse a prior between other bounds than those that records were held in."""
-    if release.bound.get("kind") != "values":
+    if release.certificate.bound.get("kind") != "values":
         raise ValueError("a prior between bounds needs bounds on values")
     for end in ("lower", "upper"):
-        if not np.all(np.asarray(release.bound[end]) == getattr(prior, end)):
+        if not np.all(np.asarray(release.certificate.bound[end]) == getattr(prior, end)):
             raise ValueError("the prior has other bounds than the records")
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_box_points, product_points
+from dpfda.bases.grids import check_box_points, middles, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -52,7 +52,7 @@ class ReleasedField(Expansion):
     ((2,), (64, 64))
     """
 
-    FORMAT: ClassVar[str] = "dpfda-field"
+    _FORMAT: ClassVar[str] = "dpfda-field"
     _CALLED: ClassVar[str] = "dpfda release on a box"
 
     basis: BoxFunctions = field(metadata=file.ANY_BASIS.kept)
@@ -69,7 +69,7 @@ class ReleasedField(Expansion):
     @cached_property
     def _limits(self) -> Limits | None:
         """Public bounds of its values, () or (m,) on the grid; None where no values were bounded."""
-        return limits_of(self.bound, math.prod(axis.size for axis in self.grid_points))
+        return limits_of(self.certificate.bound, math.prod(axis.size for axis in self.grid_points))
 
     @property
     def dimensions(self) -> int:
@@ -86,7 +86,7 @@ class ReleasedField(Expansion):
         """Public grid: d arrays."""
         return self.basis.grid_points
 
-    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
+    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> float | Floats:
         """Values of the function, cut at public bounds of values, or of a partial derivative.
 
         Parameters
@@ -110,7 +110,7 @@ class ReleasedField(Expansion):
         """
         at, single = check_box_points(points, self.domain_range)
         orders = parameters.orders(order, self.dimensions)
-        values, limits = self.unclipped(at), self._limits_at(at)
+        values, limits = self._unclipped(at), self._limits_at(at)
         if any(orders):
             if self.center.ndim:
                 raise ParameterError(
@@ -126,7 +126,7 @@ class ReleasedField(Expansion):
             values = np.clip(values, *limits)
         return float(values[0]) if single else values
 
-    def unclipped(self, points: ArrayLike) -> Floats:
+    def _unclipped(self, points: ArrayLike) -> Floats:
         """Values (q,) of the estimate before it is cut at public bounds."""
         at, _ = check_box_points(points, self.domain_range)
         values = self.basis.values_at(at, self.coefficients, (0,) * self.dimensions)
@@ -135,19 +135,19 @@ class ReleasedField(Expansion):
     def _limits_at(self, at: Floats) -> Limits | None:
         if self._limits is None:
             return None
-        lower, upper = (np.asarray(self._between(end, at)) for end in self._limits)
+        lower, upper = (self._between(end, at) for end in self._limits)
         return lower, upper
 
-    def _between(self, table: Floats, at: Floats) -> Any:
+    def _between(self, table: Floats, at: Floats) -> Floats:
         """A public number, or public values on the grid, at points: linear between."""
         if not table.ndim:
-            return float(table)
+            return table
         from scipy.interpolate import RegularGridInterpolator
 
         shaped = table.reshape([axis.size for axis in self.grid_points])
         # Cell midpoints do not reach the edge: the nearest value holds there.
         inside = [np.clip(at[:, i], axis[0], axis[-1]) for i, axis in enumerate(self.grid_points)]
-        return RegularGridInterpolator(self.grid_points, shaped)(np.stack(inside, axis=1))
+        return np.asarray(RegularGridInterpolator(self.grid_points, shaped)(np.stack(inside, axis=1)))
 
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
         """Values on the midpoints of a regular grid, by fast transforms.
@@ -168,16 +168,12 @@ class ReleasedField(Expansion):
         """A public number, or public values on the grid, at the midpoints of another grid."""
         if not table.ndim or shape == tuple(axis.size for axis in self.grid_points):
             return table.reshape(shape) if table.ndim else table
-        return np.asarray(self._between(table, self.midpoints(shape))).reshape(shape)
+        return self._between(table, self.midpoints(shape)).reshape(shape)
 
     def midpoints(self, shape: Sequence[int]) -> Floats:
         """Midpoints (q, d) of the cells of a regular grid, in C order."""
         wanted = wholes(shape, "shape", self.dimensions)
-        axes = [
-            low + (high - low) * (np.arange(cells) + 0.5) / cells
-            for (low, high), cells in zip(self.domain_range, wanted, strict=True)
-        ]
-        return product_points(axes)
+        return product_points([*map(middles, self.domain_range, wanted)])
 
     def integral(self) -> float:
         """Integral over the domain, by the midpoint rule on the grid."""
@@ -195,8 +191,8 @@ class ReleasedField(Expansion):
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source.unclipped(at), functions, partial(noise_draws, source), asked, at)
-        return band if asked.exact else settled(band, self(at), self._limits_at(at))
+        band = make_band(source._unclipped(at), functions, partial(noise_draws, source), asked, at)
+        return band if asked.exact else settled(band, np.asarray(self(at)), self._limits_at(at))
 
     # Its file.
 

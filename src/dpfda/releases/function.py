@@ -42,7 +42,7 @@ class ReleasedFunction(MeanLine):
         Order of the derivative that this function is of the release. The others: see `Expansion`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-release"
+    _FORMAT: ClassVar[str] = "dpfda-release"
     _CALLED: ClassVar[str] = "dpfda release"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
@@ -117,14 +117,14 @@ class ReleasedFunction(MeanLine):
             return self._mean_band(asked, at)
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
-            line = self.unclipped(at, self.order)
+            line = self._unclipped(at, self.order)
             generator = np.random.Generator(np.random.Philox(key=0))
             drawn = self._posterior.draws(self._measured, generator, bands.DRAWS)
             sizes = np.abs((drawn - self.coefficients) @ functions.T)
             band = bands.band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
-            line = source.unclipped(at, self.order)
+            line = source._unclipped(at, self.order)
             band = bands.make_band(line, functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else self._held(band)
 
@@ -181,13 +181,16 @@ class ReleasedFunction(MeanLine):
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
         said = {"misfit": misfit(self), "accuracy": verdict(self)}
         known = {name: text for name, text in said.items() if text is not None}
-        return self._function(
+        stated = self._function(
             f"{derivative}a {super()._subject}",
             places,
+            {"verdict": said["accuracy"], "misfit": said["misfit"]},
+        )
+        return replace(
+            stated,
             first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
             remarks=self._remarks(),
             findings=known,
-            numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
 
     def _remarks(self) -> list[str]:

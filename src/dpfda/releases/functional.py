@@ -43,7 +43,7 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
         argument_names=tuple(release._axis_label(i) for i in range(len(axes))),
         coordinate_names=coordinates,
         sample_names=names,
-        dataset_name=release.title,
+        dataset_name=release._title,
     )
     return made
 
@@ -84,7 +84,7 @@ def scikit_fda() -> ModuleType:
 
 def _ends(release: Published) -> list[tuple[float, float]]:
     """Ends of the domain in each variable: finite ones, also where any point may be asked for."""
-    ends = list(release.axes.values())
+    ends = list(release._axes.values())
     if np.isfinite(ends).all():
         return ends
     return [(float(a), float(b)) for a, b in np.reshape(release.domain_range, (-1, 2))]

@@ -40,7 +40,7 @@ def _modules() -> Iterator[str]:
 
 def _kind(called: str) -> type[Published] | None:
     """The kind of a format, for which no module is loaded but those that name it."""
-    said = re.compile(rf'\bFORMAT\b.* = "{re.escape(called)}"')
+    said = re.compile(rf'\b_FORMAT\b.* = "{re.escape(called)}"')
     for name in _modules():
         if called in KINDS:
             break
@@ -86,5 +86,5 @@ def _shown(release: Kind, written: object) -> Kind:
     """A release that writes what its file says and can be shown: labels come from the file as well."""
     check_agreement(written, release.to_json())
     repr(release)
-    release.cite()
+    _ = release._citation
     return release

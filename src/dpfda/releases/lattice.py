@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import bernstein_values, lattice
-from dpfda.bases.grids import check_box_points, frozen, product_points
+from dpfda.bases.grids import check_box_points, frozen, middles, product_points
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -70,7 +70,7 @@ class LatticeRelease(Banded):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-lattice-release"
+    _FORMAT: ClassVar[str] = "dpfda-lattice-release"
     _CALLED: ClassVar[str] = "dpfda release on a lattice"
     _axis_units: ClassVar[str] = "units of the domain"
 
@@ -98,7 +98,7 @@ class LatticeRelease(Banded):
         flat = [_as_float(value, self.exponent) for value in self.noisy_values]
         return frozen(np.array(flat).reshape((self.degree + 1,) * self.dimensions))
 
-    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
+    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> float | Floats:
         """Values of the function, or of a partial derivative.
 
         points: array (q, d) or (d,). Points of the domain; for one variable also a number or an array
@@ -114,7 +114,7 @@ class LatticeRelease(Banded):
                 values = np.tensordot(functions, self.values, axes=(1, 0))
             else:
                 values = np.einsum("qi...,qi->q...", values, functions)
-        return float(np.asarray(values)[0]) if single else values
+        return float(np.asarray(values)[0]) if single else np.asarray(values)
 
     def _axis_functions(self, at: Floats, order: int | Sequence[int] = 0) -> list[Floats]:
         """Polynomials (q, degree + 1) of each variable, differentiated."""
@@ -177,9 +177,7 @@ class LatticeRelease(Banded):
         if self.dimensions == 1:
             return self._curve([self._line("released function", level)])
         check_drawn(self.dimensions, "Draw its values along two variables.")
-        cells = [
-            start + (end - start) * (np.arange(FINE) + 0.5) / FINE for start, end in self.domain_range
-        ]
+        cells = [middles(ends, FINE) for ends in self.domain_range]
         return self._image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
 
     def _claims(self) -> tuple[Claim, ...]:
@@ -198,7 +196,7 @@ class LatticeRelease(Banded):
                 "anywhere."
             ],
             public=["the degree and the domain"],
-            noise=f"{self.mechanism['name']} mechanism, {self.noise.describe()}",
+            noise=f"{self.certificate.mechanism['name']} mechanism, {self.noise.describe()}",
             remarks=[
                 f"No band includes how far the function is from its polynomial of degree {self.degree}."
             ],

@@ -93,7 +93,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         if isinstance(self.hierarchy, CurvePrior):
             return self.hierarchy.lower, self.hierarchy.upper
         points = self.grid_points.shape
-        found = limits_of(self.bound, points[0])
+        found = limits_of(self.certificate.bound, points[0])
         return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
 
     # Its file.
@@ -114,7 +114,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         """Whether it is the default line of curves between bounds, or a derivative of it."""
         return isinstance(self.hierarchy, CurvePrior)
 
-    def unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
+    def _unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (k,) of the estimate, or a derivative, before it is cut at public bounds."""
         at, (order,) = check_points(points, self.domain_range), parameters.orders(order, 1)
         return np.asarray(self._center(at, order) + self.basis.evaluate(at, order) @ self.coefficients)
@@ -131,13 +131,13 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _values(self, at: Floats) -> Floats:
         """Values (k,) cut at the public bounds; a derivative there is that of the bound."""
-        values, limits = self.unclipped(at, self.order), self._limits_at(at)
+        values, limits = self._unclipped(at, self.order), self._limits_at(at)
         slopes = self._limits_at(at, self.order)
         if limits is None or slopes is None:
             return values
         if self.order == 0:
             return np.clip(values, *limits)
-        line = self.unclipped(at)
+        line = self._unclipped(at)
         return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
 
     def _cuts(self, points: Floats) -> Floats:
@@ -146,7 +146,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         for end in () if self._limits is None else self._limits:
 
             def above(at: Floats, end: Floats = end) -> Floats:
-                return self.unclipped(at) - piecewise(self.grid_points, end, at)
+                return self._unclipped(at) - piecewise(self.grid_points, end, at)
 
             gap = above(points)
             crossed = np.flatnonzero(gap[1:] * gap[:-1] < 0)
@@ -160,7 +160,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _uncut(self, at: Floats) -> Floats:
         """Where the middle of a band is: derivatives are not cut."""
-        return self.unclipped(at, self.order) if self.order else self._values(at)
+        return self._unclipped(at, self.order) if self.order else self._values(at)
 
     def _held(self, band: Band) -> Band:
         """A band made to hold the line between its public bounds."""
@@ -170,7 +170,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
         ends = None if self.order else self._measured_ends(asked, at)
-        if ends is None or (self.widths.posterior.borrows and self.distance is None):
+        if ends is None or (self._widths.posterior.borrows and self.distance is None):
             half, line = _half_widths((self,), asked, at), self._uncut(at)
             low, high = ends or (-np.inf, np.inf)
             ends = np.maximum(line - half, low), np.minimum(line + half, high)
@@ -187,7 +187,7 @@ class MeanLine(Expansion, Valued, OnBasis):
             apart = share * self._scale + self._rounding(self.distance)
             half, line = piecewise(self.grid_points, apart, at), self._uncut(at)
             return line - half, line + half
-        measured = self.widths.measured(asked.level, asked.simultaneous)
+        measured = self._widths.measured(asked.level, asked.simultaneous)
         if measured is None or self._limits is None:
             return None
         line = self._values(self.grid_points)
@@ -205,7 +205,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         """Whether its band holds the mean whatever it is: not if the release was picked by its score."""
         if self.order or not self._is_line or "selected" in self.about:
             return False
-        widths = self.widths
+        widths = self._widths
         whole = widths.whole and widths.count is None and not widths.posterior.borrows
         return self.distance is not None or whole
 
@@ -218,9 +218,9 @@ class MeanLine(Expansion, Valued, OnBasis):
         stated.
         """
         assert self._limits is not None  # noqa: S101 - of a line only
-        posterior = self.widths.posterior
+        posterior = self._widths.posterior
         whole = self._limits[0] + self._scale * posterior.model.on_grid(posterior.line)
-        left = whole - np.clip(self.unclipped(self.grid_points), *self._limits)
+        left = whole - np.clip(self._unclipped(self.grid_points), *self._limits)
         return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
 
     @property
@@ -231,7 +231,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     @property
     def _typical_error(self) -> float:
         """Of the line, in the same shares."""
-        return math.hypot(self.widths.typical_error, self._size_left_out)
+        return math.hypot(self._widths.typical_error, self._size_left_out)
 
     @property
     def _scale(self) -> Floats:
@@ -331,7 +331,7 @@ def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
 
 def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Floats:
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
-    widths, first = [mean.widths for mean in means], means[0]
+    widths, first = [mean._widths for mean in means], means[0]
     level, simultaneous = asked.level, asked.simultaneous
     if first.order:
         return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
@@ -358,14 +358,14 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    return resolution_words(release.widths.posterior.line, release._typical_error, release._limits)
+    return resolution_words(release._widths.posterior.line, release._typical_error, release._limits)
 
 
 def misfit(release: MeanLine) -> str | None:
     """A warning where what was measured is rougher than its cells or functions; None elsewhere."""
     if not release._is_line:
         return None
-    if release._size_left_out > release.widths.typical_error:
+    if release._size_left_out > release._widths.typical_error:
         return (
             "What was measured is rougher than the released functions can follow: the band was made "
             "wider by what they leave out. More functions would follow it, or an axis on which points "
@@ -375,13 +375,13 @@ def misfit(release: MeanLine) -> str | None:
         beyond = release.distance.at_least(LEVEL, release.count)
         # Where bounds are close, rounding may be all of it.
         beyond -= release._rounding(release.distance) / float(np.min(release._scale))
-        if beyond > np.mean(release.widths.around_line(LEVEL)):
+        if beyond > np.mean(release._widths.around_line(LEVEL)):
             return (
                 "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
                 "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
                 "show it."
             )
-    if not release.widths.misfit:
+    if not release._widths.misfit:
         return None
     return (
         "What was measured changes by more than the noise does: the mean is rougher than the line over "

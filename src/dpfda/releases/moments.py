@@ -13,6 +13,7 @@ import numpy as np
 from dpfda.noise import GaussianNoise, Law, NoiseLaw, law_from_json, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
@@ -277,7 +278,14 @@ class OfMoments(OnBasis):
     """A release of moments, and perhaps of more that was measured after them."""
 
     moments: Moments
+    bounds: Floats
     certificate: Certificate
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ordered = self.bounds.shape == (2, self.grid_points.size) and self.bounds[0] < self.bounds[1]
+        if not np.all(ordered):
+            raise ParameterError("bounds", "be two curves in order on the grid", "others")
 
     @property
     def _all_noise(self) -> list[AddedNoise]:

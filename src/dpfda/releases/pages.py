@@ -44,7 +44,7 @@ def report_page(
     if several:
         parts = [_together(releases, whole), *parts]
     return Page(
-        title=title or ("Report on what was published" if several else first.title),
+        title=title or ("Report on what was published" if several else first._title),
         lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
@@ -103,8 +103,8 @@ def _release(
         "In symbols": in_symbols(certificate),
         "Achieved": str(certificate.achieved),
         "Neighbours": certificate.neighbours.describe(certificate.unit),
-        "Bound": str(release.bound.get("description", "as the file says")),
-        "Mechanism": str(release.mechanism.get("name", "its own")),
+        "Bound": str(release.certificate.bound.get("description", "as the file says")),
+        "Mechanism": str(release.certificate.mechanism.get("name", "its own")),
         "Release": certificate.identity,
     }
     if hashes is not None:
@@ -137,17 +137,17 @@ def _appendix(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
 def _picture(release: Published) -> Picture | None:
     """What can be drawn of a release: nothing on three axes, or of numbers without a place."""
     try:
-        views = release.panels()
+        views = release._panels()
     except DpfdaError:
         return None
-    return Picture(views, f"{release.title}. {in_short(release.certificate)}.")
+    return Picture(views, f"{release._title}. {in_short(release.certificate)}.")
 
 
 def _decisions(releases: Mapping[str, Published]) -> Section:
     facts = {}
     for name, release in releases.items():
         before = f"{name}: " if len(releases) > 1 else ""
-        facts[f"{before}bound, {release.bound.get('description', '')}"] = (
+        facts[f"{before}bound, {release.certificate.bound.get('description', '')}"] = (
             f"set by, and on what grounds: {BLANK}"
         )
         facts[f"{before}{release.guarantee}"] = f"chosen by, and why: {BLANK}"

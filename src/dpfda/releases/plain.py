@@ -39,21 +39,21 @@ def thinned(points: Floats, most: int) -> Floats:
 
 def _words(release: Published) -> dict[str, object]:
     return {
-        "title": release.title,
-        "promise": release.subtitle,
+        "title": release._title,
+        "promise": release._subtitle,
         "neighbours": first_up(release.neighbours.describe(release.unit)),
-        "bound": str(release.bound.get("description", "")),
+        "bound": str(release.certificate.bound.get("description", "")),
         "warnings": release._warnings(),
-        "citation": release.cite(),
+        "citation": release._citation,
     }
 
 
 def _axes(release: Published) -> list[dict[str, object]]:
-    labels = [release._axis_label(i) for i in range(len(release.axes))]
-    ends = [(_number(lower), _number(upper)) for lower, upper in release.axes.values()]
+    labels = [release._axis_label(i) for i in range(len(release._axes))]
+    ends = [(_number(lower), _number(upper)) for lower, upper in release._axes.values()]
     return [
         {"name": name, "label": label, "lower": lower, "upper": upper}
-        for name, label, (lower, upper) in zip(release.axes, labels, ends, strict=True)
+        for name, label, (lower, upper) in zip(release._axes, labels, ends, strict=True)
     ]
 
 
@@ -72,7 +72,7 @@ def _table(release: Published, level: float) -> dict[str, object]:
     columns = [
         {
             "name": name,
-            "role": "coordinate" if name in release.axes else name if name in ENDS else "value",
+            "role": "coordinate" if name in release._axes else name if name in ENDS else "value",
             "label": table.meanings[name],
             "values": [_number(value) for value in column.tolist()],
         }

@@ -243,7 +243,7 @@ class AddedNoise(NamedTuple):
         """How far a unit moves one number at most, in units of the smallest scale."""
         if isinstance(self.width, OuterDifference):
             return self.width.frobenius / int(vars(self.noise)["scale"])
-        sizes: Any = self.width if isinstance(self.width, tuple) else (self.width,)
+        sizes = self.width if isinstance(self.width, tuple) else (self.width,)
         scales = vars(self.noise).get("scales") or (self.noise.scale,)
         return Fraction(max(sizes), min(scales))
 

@@ -43,7 +43,7 @@ def as_given(at: Floats) -> Floats:
 class Published(Certified):
     """What a kind of release says of itself, and what follows from it: values, tables, views, words."""
 
-    FORMAT: ClassVar[str]
+    _FORMAT: ClassVar[str]
     _CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
     _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
@@ -106,7 +106,7 @@ class Published(Certified):
     # Values, tables and pictures.
 
     @property
-    def axes(self) -> Mapping[str, tuple[float, float]]:
+    def _axes(self) -> Mapping[str, tuple[float, float]]:
         """Coordinates of a point by name, each with its ends; by default those of `domain_range`."""
         ends = np.array(self.domain_range, dtype=np.float64).reshape(-1, 2)
         names = ["point"] if len(ends) == 1 else [f"point_{i + 1}" for i in range(len(ends))]
@@ -202,7 +202,7 @@ class Published(Certified):
         asked = Asked(level, simultaneous, check_of(of), exact)
         at = self._read_points(self._default_points() if points is None else points)
         where: dict[str, Column] = {
-            name: (at[:, i], self._axis_label(i)) for i, name in enumerate(self.axes)
+            name: (at[:, i], self._axis_label(i)) for i, name in enumerate(self._axes)
         }
         columns = where | self._columns(at, asked)
         return Table({k: v for k, (v, _) in columns.items()}, {k: m for k, (_, m) in columns.items()})
@@ -210,12 +210,12 @@ class Published(Certified):
     def _read_points(self, points: ArrayLike) -> Floats:
         """Points (q, c) inside the domain."""
         given = reals(points, "points")
-        count, shape = len(self.axes), given.shape
+        count, shape = len(self._axes), given.shape
         if len(shape) > 2 or (len(shape) == 2 and shape[1] != count) or (len(shape) < 2 and count > 1):
             words = f"give points of {count} coordinate(s) for this release"
             found = f"{shape[1]}" if len(shape) == 2 else f"shape {shape}"
             raise ParameterError("points", words, found)
-        return check_box_points(given, tuple(self.axes.values()))[0]
+        return check_box_points(given, tuple(self._axes.values()))[0]
 
     def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
         """The default table as a pandas data frame."""
@@ -235,9 +235,9 @@ class Published(Certified):
 
         `level` is that of bands, None draws none.
         """
-        return draw_panels(self.panels(level)) if ax is None else draw(self.view(level), ax)
+        return draw_panels(self._panels(level)) if ax is None else draw(self.view(level), ax)
 
-    def panels(self, level: float | None = LEVEL) -> tuple[View, ...]:
+    def _panels(self, level: float | None = LEVEL) -> tuple[View, ...]:
         """Views that a picture has beside each other: `view` first, and by default alone."""
         return (self.view(level),)
 
@@ -264,21 +264,21 @@ class Published(Certified):
     ) -> Curve:
         """Lines over the one variable of this release, with its words."""
         labels = (self._axis_label(0), self._value_label)
-        return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline, foot=foot)
+        return Curve(tuple(lines), *labels, self._title, self._subtitle, baseline, foot=foot)
 
     def _image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
         """Values in cells over the two variables of this release, with its words.
 
         A picture shows no band of a level: how far it reaches is said in words.
         """
-        first, second = self.axes.values()
+        first, second = self._axes.values()
         labels = (self._axis_label(0), self._axis_label(1), self._value_label)
-        subtitle = self.subtitle
+        subtitle = self._subtitle
         if level is not None:
             band = self.band(level)
             far = number(float(band.reach(self(band.points)).max()))  # type: ignore[operator]
             subtitle += f"; values without the noise lie within {far} of these, {100 * level:.4g}%"
-        return Image(values, (first, second), *labels, self.title, subtitle, **drawn)
+        return Image(values, (first, second), *labels, self._title, subtitle, **drawn)
 
     # Words.
 
@@ -290,8 +290,8 @@ class Published(Certified):
     @property
     def _made_by(self) -> str:
         """How, in few words, for a citation."""
-        described = self.bound.get("description", "a public bound")
-        return f"{described}; {self.mechanism.get('name', 'its own')} mechanism"
+        described = self.certificate.bound.get("description", "a public bound")
+        return f"{described}; {self.certificate.mechanism.get('name', 'its own')} mechanism"
 
     @property
     def public_units(self) -> int | None:
@@ -307,7 +307,7 @@ class Published(Certified):
         return f"{several(self.unit)}" if known is None else f"{known} {several(self.unit)}"
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """What a picture shows, of how many, and who is protected."""
         about = self._drawn
         what = f"{first_up(self._subject)} of {self._of_whom}"
@@ -320,7 +320,7 @@ class Published(Certified):
         return " and ".join(filter(None, said))
 
     @property
-    def subtitle(self) -> str:
+    def _subtitle(self) -> str:
         """The guarantee in words."""
         return in_short(self.certificate)
 
@@ -337,7 +337,7 @@ class Published(Certified):
 
     def _axis_label(self, axis: int) -> str:
         """What a coordinate is, with its unit."""
-        if len(self.axes) == 1:
+        if len(self._axes) == 1:
             return str(self.about.get("domain", f"t ({self._axis_units})"))
         which = ("first", "second", "third")[axis] if axis < 3 else f"{axis + 1}th"
         named = self.about.get("domain" if axis == 0 else f"domain_{axis + 1}")
@@ -346,10 +346,12 @@ class Published(Certified):
     @property
     def _spoken_domain(self) -> str:
         """Where it is defined, in words."""
-        names = ["the axis"] if len(self.axes) == 1 else [f"axis {i + 1}" for i in range(len(self.axes))]
+        names = (
+            ["the axis"] if len(self._axes) == 1 else [f"axis {i + 1}" for i in range(len(self._axes))]
+        )
         labels = [self.about.get("domain" if i == 0 else f"domain_{i + 1}") for i in range(len(names))]
         said = [label or name for label, name in zip(labels, names, strict=True)]
-        ends = self.axes.values()
+        ends = self._axes.values()
         return " and ".join(f"{w} from {a:g} to {b:g}" for w, (a, b) in zip(said, ends, strict=True))
 
     # Facts.
@@ -377,7 +379,7 @@ class Published(Certified):
         units = stated.units or self._units_words()
         bands = () if self._bandless else tuple(self._band_facts())
         sure = self._subject, self._of_whom, self.certificate, self.about
-        return Facts(*sure, units, bands, self._bandless, stated, warnings, self.cite())
+        return Facts(*sure, units, bands, self._bandless, stated, warnings, self._citation)
 
     @property
     def _told_units(self) -> int | None:
@@ -396,7 +398,8 @@ class Published(Certified):
         chosen = [SELECTED] if "selected" in self.about else []
         return [*caveats(self.certificate), *chosen, *cautions(self.guarantee, self.public_units)]
 
-    def cite(self) -> str:
+    @property
+    def _citation(self) -> str:
         """Recommended wording for a publication."""
         verb = "were" if self._plural else "was"
         who, made = f"{self.neighbours} neighbours", f"({self._made_by}){self._software}"
@@ -412,16 +415,12 @@ class Published(Certified):
         found = versions.get("dpfda") if isinstance(versions, Mapping) else None
         return f" with dpfda {found}" if found else ""
 
-    def summary(self) -> dict[str, object]:
-        """What it states about itself, as JSON types: for programs."""
-        return self.facts.to_json()
-
     def __repr__(self) -> str:
         lines = {
             "guarantee": claim(self.certificate),
             "neighbours": self.neighbours.describe(self.unit),
             "privacy unit": self.unit,
-            "bound": str(self.bound.get("description", "as its file says")),
+            "bound": str(self.certificate.bound.get("description", "as its file says")),
             **self._lines(),
         }
         told = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
@@ -430,5 +429,5 @@ class Published(Certified):
     @property
     def _headline(self) -> str:
         """The end of the first line of `repr`: where it is defined."""
-        ends = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.axes.values())
+        ends = " x ".join(f"[{start:g}, {end:g}]" for start, end in self._axes.values())
         return f"on {ends}"

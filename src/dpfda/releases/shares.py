@@ -17,6 +17,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
+from dpfda.releases.base import Release
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import Published
 
@@ -77,6 +78,19 @@ class NoisyShares(file.Written):
     def errors(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated noise (draws, cells), in units."""
         return np.asarray(np.ldexp(self.noise.simulate(generator, draws), -self.exponent))
+
+
+class OfShares(Release):
+    """A release of noisy shares."""
+
+    shares: NoisyShares
+
+    def _added_noise(self) -> list[AddedNoise]:
+        return self.shares._added_noise(self.neighbours)
+
+    @property
+    def public_units(self) -> int | None:
+        return self.shares.public_size
 
 
 def corner_noise_words(noise: NoiseLaw, corners: int) -> str:

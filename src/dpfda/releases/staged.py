@@ -72,7 +72,7 @@ class TwoStageFunction(ReleasedFunction):
         The others: see `ReleasedFunction`.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-two-stage"
+    _FORMAT: ClassVar[str] = "dpfda-two-stage"
     _CALLED: ClassVar[str] = "dpfda release in two stages"
 
     _: KW_ONLY
@@ -89,7 +89,7 @@ class TwoStageFunction(ReleasedFunction):
             raise ParameterError("radius", "be positive", f"{self.radius}")
 
     def _center(self, at: Floats, order: int) -> Floats:
-        return self.first.unclipped(at, order)
+        return self.first._unclipped(at, order)
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
@@ -117,7 +117,10 @@ class TwoStageFunction(ReleasedFunction):
 
     def _checked(self) -> None:
         super()._checked()
-        if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
+        if (
+            self.certificate.bound != self.first.certificate.bound
+            or self.certificate.mechanism.get("radius", self.radius) != self.radius
+        ):
             raise ValueError("bound or radius differ between the stages")
         *before, last = self._added_noise()
         if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import frozen
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
@@ -20,12 +19,15 @@ from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
 from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.base import LEVEL
+from dpfda.releases.base import LEVEL, OfPoints
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
 from dpfda.releases.promise import AddedNoise
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
+
+if TYPE_CHECKING:
+    from skfda import FDataGrid
 
 # Ends of the bins of scores in their deviations: finer where most are, and open beyond the last.
 EDGES = np.concatenate([-np.geomspace(0.15, 5, 8)[::-1], [0.0], np.geomspace(0.15, 5, 8)])
@@ -62,7 +64,7 @@ def score_axes(moments: Moments) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCurveSampler(OfMoments):
+class ReleasedCurveSampler(OfPoints, OfMoments):
     """A sampler of synthetic curves; called at points it is the mean curve.
 
     Parameters
@@ -89,7 +91,7 @@ class ReleasedCurveSampler(OfMoments):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-curve-sampler"
+    _FORMAT: ClassVar[str] = "dpfda-curve-sampler"
     _CALLED: ClassVar[str] = "sampler of curves"
     _plural: ClassVar[bool] = True
     _bandless = "how far synthetic curves are from real ones, on the whole, is not known"
@@ -102,10 +104,6 @@ class ReleasedCurveSampler(OfMoments):
         # Some files hold lengths of what no function lies beyond: they are left aside.
         if more or few or tables not in (self.components + self._lengths, self.components + 1):
             raise ParameterError("counts", "fit the moments and the functions", len(self.counts))
-        if self.bounds.shape != (2, self.grid_points.size) or not np.all(
-            self.bounds[0] < self.bounds[1]
-        ):
-            raise ParameterError("bounds", "be two curves in order on the grid", "others")
 
     # Synthetic curves.
 
@@ -142,13 +140,14 @@ class ReleasedCurveSampler(OfMoments):
             curves += rough * (far / np.linalg.norm(rough, axis=1))[:, None] @ beyond.T
         return np.asarray(np.clip(curves, *self.bounds))
 
-    def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> Any:
+    def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> FDataGrid:
         """Synthetic curves as a ``skfda.FDataGrid`` (extra `fda`); parameters as of `sample`."""
         from dpfda.releases.functional import scikit_fda
 
-        return scikit_fda().FDataGrid(
+        made: FDataGrid = scikit_fda().FDataGrid(
             self.sample(n, rng), grid_points=self.grid_points, domain_range=self.domain_range
         )
+        return made
 
     @cached_property
     def score_laws(self) -> tuple[Floats, ...]:
@@ -194,11 +193,9 @@ class ReleasedCurveSampler(OfMoments):
         """Whether functions lie beyond the leading ones, and lengths are counted."""
         return self.basis.eigenvalues.size > self.moments.blocks[0]
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def _values(self, at: Floats) -> Floats:
         """The mean curve."""
-        at = check_points(points, self.domain_range)
-        line = np.interp(at, self.grid_points, self._mean)
-        return float(line[0]) if np.ndim(points) == 0 else line
+        return np.interp(at, self.grid_points, self._mean)
 
     @cached_property
     def _at_grid(self) -> Floats:

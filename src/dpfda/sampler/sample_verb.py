@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 
+if TYPE_CHECKING:
+    from dpfda.sampler.release import ReleasedCurveSampler
 
-def save_synthetic(release: Any, path: Path) -> None:
+
+def save_synthetic(release: ReleasedCurveSampler, path: Path) -> None:
     """Write as many synthetic curves as sums were divided by, as CSV with the grid as its header."""
     from dpfda.releases.files import write_text
 

@@ -93,7 +93,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-scalar-on-function"
+    _FORMAT: ClassVar[str] = "dpfda-scalar-on-function"
     _CALLED: ClassVar[str] = "regression on curves"
     _has_exact: ClassVar[bool] = False
     _subject = "coefficient function"

@@ -67,7 +67,7 @@ class ReleasedScoreCurves(CountedScores):
         one of so many parts, and what is left in the cells.
     """
 
-    FORMAT: ClassVar[str] = "dpfda-score-curves"
+    _FORMAT: ClassVar[str] = "dpfda-score-curves"
     _CALLED: ClassVar[str] = "released score curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
@@ -250,7 +250,7 @@ class ReleasedScoreCurves(CountedScores):
         chance = Line(np.arange(2.0), np.arange(2.0), "no better than chance", stroke="dotted")
         return self._curve([self._line(f"ROC curve, area {self.auc:.3f}", level), chance])
 
-    def panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
+    def _panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
         """Views of the ROC curve, of calibration and, for risks between 0 and 1, of net benefit."""
         views, ends = [self.view(level)], np.array(self.score_bounds)
         asked = 0.5 if level is None else level

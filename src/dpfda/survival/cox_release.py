@@ -88,7 +88,7 @@ class ReleasedCox(OnTime):
     about: Mapping[str, object] = field(default_factory=dict)
     place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
 
-    FORMAT: ClassVar[str] = "dpfda-cox"
+    _FORMAT: ClassVar[str] = "dpfda-cox"
     _CALLED: ClassVar[str] = "model of hazards"
     _has_exact: ClassVar[bool] = False
 

@@ -153,7 +153,7 @@ class ReleasedSurvival(LifeCurve):
     about: Mapping[str, object] = field(default_factory=dict)
     level: str | None = field(default=None, metadata=file.TEXT.or_null.kept)
 
-    FORMAT: ClassVar[str] = "dpfda-survival"
+    _FORMAT: ClassVar[str] = "dpfda-survival"
     _CALLED: ClassVar[str] = "released survival curve"
     _has_exact: ClassVar[bool] = False
 

@@ -298,7 +298,9 @@ def check_release(release: Release) -> None:
 
 
 def _check_certificate(release: Release) -> None:
-    assert within(release.achieved, release.guarantee), "the noise gives less than is claimed"
+    assert within(release.certificate.achieved, release.guarantee), (
+        "the noise gives less than is claimed"
+    )
     assert within(compose([release]), release.guarantee), "it composes to more than it claims"
 
 
@@ -306,27 +308,27 @@ def _check_words(release: Release) -> None:
     report = release.describe()
     flat = " ".join(report.split())
     assert max(map(len, report.splitlines())) <= LINE, "a line of the report is too long"
-    title = release.title
-    for told in (flat, release.cite(), repr(release)):
+    title = release._title
+    for told in (flat, release.facts.citation, repr(release)):
         assert release.unit in told, "it is not said who is protected"
-    for told in (release.cite(), repr(release), release.subtitle):
+    for told in (release.facts.citation, repr(release), release._subtitle):
         assert str(release.guarantee) in told, "the guarantee is not said"
     assert "(dpfda compose)" in flat, "what it counts as is not said"
     assert title.endswith(f"each {release.unit} is protected"), "its title does not say who is protected"
-    summary = json.loads(json.dumps(release.summary(), allow_nan=False))
+    summary = json.loads(json.dumps(release.facts.to_json(), allow_nan=False))
     assert summary["guarantee"]["words"] == str(release.guarantee), "a summary states the guarantee"
     assert summary["privacy_unit"] == release.unit, "a summary states the privacy unit"
 
 
 def _check_table(release: Release) -> None:
     table = release.table()
-    names, coordinates = [*table.columns], len(release.axes)
-    assert names[:coordinates] == [*release.axes], "a table starts with the coordinates"
+    names, coordinates = [*table.columns], len(release._axes)
+    assert names[:coordinates] == [*release._axes], "a table starts with the coordinates"
     assert len(names) > coordinates, "a table has no values"
     for name, column in table.columns.items():
         assert column.ndim == 1, f"{name} is no column"
         assert np.all(np.isfinite(column)), f"{name} has values that are no numbers"
-    points = np.column_stack([table.columns[name] for name in release.axes])[:3]
+    points = np.column_stack([table.columns[name] for name in release._axes])[:3]
     few = release.table(points)
     for name in names:
         if name not in ("lower", "upper"):
@@ -361,8 +363,8 @@ def _check_picture(release: Release) -> None:
     except ParameterError as refusal:
         assert refusal.remedy, "a refusal needs a remedy"
         return
-    assert view.title == release.title, "the picture has another title"
-    assert view.subtitle.startswith(release.subtitle), "the picture does not say the guarantee"
+    assert view.title == release._title, "the picture has another title"
+    assert view.subtitle.startswith(release._subtitle), "the picture does not say the guarantee"
     assert view.x_label, "an axis has no words"
     assert view.y_label, "an axis has no words"
     if find_spec("matplotlib") is not None:
@@ -394,7 +396,7 @@ def _check_file(release: Release, folder: Path) -> None:
     first, second = (to_csv(each.table()) for each in (again, release))
     assert first == second, "it comes back with other values"
     written = json.loads(path.read_text(encoding="utf-8"))
-    assert written["format"] == release.FORMAT, "the file does not say its format"
+    assert written["format"] == release._FORMAT, "the file does not say its format"
     parts = {name: json.dumps({name: part})[1:-1] for name, part in written.items()}
     for name in written:
         damaged = ", ".join(text for key, text in parts.items() if key != name)

@@ -190,7 +190,8 @@ def _verify(output: Any, part: PureDP, relation: Neighbours, unit: str) -> None:
     for name in ("guarantee", "neighbours", "unit"):
         if not hasattr(output, name):
             raise DpfdaError(f"What fit returns must have the attribute {name!r}; found none.")
-    given = [output.guarantee, *([output.achieved] if hasattr(output, "achieved") else [])]
+    certificate = getattr(output, "certificate", output)
+    given = [output.guarantee, *([certificate.achieved] if hasattr(certificate, "achieved") else [])]
     if not all(within(guarantee, part) for guarantee in given):
         raise DpfdaError(
             f"One run must give at most {part}; found {output.guarantee}. Pass the epsilon that fit"

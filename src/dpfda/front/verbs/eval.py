@@ -107,7 +107,7 @@ def evaluate(
     if as_json:
         print_json({"derivative": derivative, "band": band, "of": of, "level": level, **columns})
     elif csv is None:
-        heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
+        heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release._axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
         told = {
             heads.get(name, name): [each if isinstance(each, str) else f"{each:.6g}" for each in column]
@@ -141,7 +141,7 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
 
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
-    label, name = release._axis_label(axis), list(release.axes)[axis]
+    label, name = release._axis_label(axis), list(release._axes)[axis]
     return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
@@ -152,7 +152,7 @@ def _read(path: Path, release: Release) -> Floats:
     from dpfda.records.headers import find_column
 
     source, places = opened_table(path, Stated()), []
-    for axis in range(len(release.axes)):
+    for axis in range(len(release._axes)):
         heads = _heads(release, axis)
         known = [each for each in heads if each in source.labels]
         places.append(find_column(source.labels, [*known, heads[0]][0], "--from"))
@@ -168,7 +168,7 @@ def _with_labels(release: Release, table: Table) -> Table:
 
     if not isinstance(release, Predictor) or not release.classes:
         return table
-    at = np.column_stack([table.columns[name] for name in release.axes])
+    at = np.column_stack([table.columns[name] for name in release._axes])
     columns = {**table.columns, "predicted": release.predict(at)}
     return Table(columns, {**table.meanings, "predicted": "class predicted"})
 
@@ -184,10 +184,10 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
     flag = "--sample" if quantiles is None else "--quantiles"
     if quantiles is not None and sample is not None:
         raise ParameterError(flag, "be asked for without --sample", "both")
-    if not isinstance(release, ReleasedDensity) or (quantiles is not None and len(release.axes) > 1):
+    if not isinstance(release, ReleasedDensity) or (quantiles is not None and len(release._axes) > 1):
         where = "" if quantiles is None else " on an interval"
         raise ParameterError(flag, f"be asked of a density{where}", type(release).__name__)
-    names = list(release.axes)
+    names = list(release._axes)
     if sample is not None:
         points = np.reshape(release.sample(sample), (sample, len(names)))
         means = [f"synthetic: {release._axis_label(axis)}" for axis in range(len(names))]

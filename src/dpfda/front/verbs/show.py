@@ -18,7 +18,7 @@ def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
     if as_json:
         warnings = Language(language).all(release._warnings())
         told = {"warnings": warnings, "report": release.describe(language)}
-        print_json(release.summary() | told)
+        print_json(release.facts.to_json() | told)
     else:
         say(release.describe(language))
 

@@ -13,9 +13,17 @@ section 4.3, for the first solver. Scales are rounded up; K-norm noise is pure, 
 from dpfda.machines.solvers.gradient import GradientSolver
 from dpfda.machines.solvers.objective import ObjectiveSolver
 from dpfda.machines.solvers.output import OutputSolver
-from dpfda.machines.solvers.solver import MinimisingSolver, Solver, SummingSolver
+from dpfda.machines.solvers.solver import (
+    Budget,
+    Labelled,
+    MinimisingSolver,
+    Solver,
+    SummingSolver,
+    Terms,
+    check_penalty,
+    sensitivity,
+)
 from dpfda.machines.solvers.sums import MeansSolver, SumsSolver
-from dpfda.machines.solvers.terms import Budget, Labelled, Terms, check_penalty, sensitivity
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind for kind in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)

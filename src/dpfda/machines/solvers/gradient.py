@@ -17,8 +17,7 @@ import scipy
 
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import clipped, exponentials, in_order
-from dpfda.machines.solvers.solver import Published, Solver, Told
-from dpfda.machines.solvers.terms import Labelled
+from dpfda.machines.solvers.solver import Labelled, Published, Solver, Told
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers

@@ -10,8 +10,15 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.machines.minimiser import least_tolerance, minimise
-from dpfda.machines.solvers.solver import MinimisingSolver, Published, Told
-from dpfda.machines.solvers.terms import Labelled, ceil_root, grid_exponent, rounded
+from dpfda.machines.solvers.solver import (
+    Labelled,
+    MinimisingSolver,
+    Published,
+    Told,
+    ceil_root,
+    grid_exponent,
+    rounded,
+)
 from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats

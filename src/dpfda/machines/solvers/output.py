@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.machines.minimiser import least_tolerance, minimise
-from dpfda.machines.solvers.solver import MinimisingSolver
-from dpfda.machines.solvers.terms import (
+from dpfda.machines.solvers.solver import (
     Labelled,
+    MinimisingSolver,
     additive_noise,
     ceil_root,
     grid_exponent,

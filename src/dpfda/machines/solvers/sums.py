@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
-from dpfda.machines.solvers.solver import SummingSolver
-from dpfda.machines.solvers.terms import additive_noise, ceil_root
+from dpfda.machines.solvers.solver import SummingSolver, additive_noise, ceil_root
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
 from dpfda.numerics.arrays import Floats, Integers

@@ -53,7 +53,7 @@ def _borrowed(means: Means, places: Places) -> dict[str, ReleasedFunction]:
         return dict(means)
     centered = _around(means, lines, places)
     evidence = {
-        name: replace(mean, hierarchy=centered[name]).widths.posterior.nearness
+        name: replace(mean, hierarchy=centered[name])._widths.posterior.nearness
         for name, mean in means.items()
     }
     near = _told(evidence)
@@ -121,7 +121,7 @@ def _posterior(
 ) -> CurvePosterior:
     """What other groups than one show together, under a prior."""
     if len(others) == 1:
-        return replace(others[0], hierarchy=prior).widths.posterior
+        return replace(others[0], hierarchy=prior)._widths.posterior
     units = np.array([mean.count for mean in others])
     model, size = own._curve_model, float(units.sum())
     noise = Forms(own.noise, np.full(len(others), 1 / size))

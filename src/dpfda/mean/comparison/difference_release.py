@@ -58,7 +58,7 @@ class ReleasedDifference(Valued):
     second: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
     names: tuple[str, str] = field(metadata=file.entry(_two_names, list).kept)
 
-    FORMAT: ClassVar[str] = "dpfda-difference"
+    _FORMAT: ClassVar[str] = "dpfda-difference"
     _CALLED: ClassVar[str] = "dpfda difference of groups"
 
     @property
@@ -100,7 +100,7 @@ class ReleasedDifference(Valued):
     @property
     def _borrows(self) -> bool:
         """Whether both lines were made of the noisy numbers of all groups."""
-        return self._is_line and all(m.widths.posterior.borrows for m in (self.first, self.second))
+        return self._is_line and all(m._widths.posterior.borrows for m in (self.first, self.second))
 
     def smoothed(self, points: ArrayLike) -> Any:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
@@ -172,7 +172,7 @@ class ReleasedDifference(Valued):
         for release, sign in ((self.first.unshrunk, 1.0), (self.second.unshrunk, -1.0)):
             functions = release.basis.evaluate(at, release.order)
             errors += sign * (noise_draws(release, generator, DRAWS) @ functions.T)
-            values += sign * release.unclipped(at, release.order)
+            values += sign * release._unclipped(at, release.order)
         band = band_from_errors(values, np.abs(errors), asked.level, asked.simultaneous, at)
         return band if asked.exact else around_difference(self.first, self.second, band)
 

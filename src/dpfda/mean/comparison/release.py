@@ -65,7 +65,7 @@ class ReleasedComparison(OfMeans):
         default=None, metadata=file.NAMED_LABELS.or_absent.kept
     )
 
-    FORMAT: ClassVar[str] = "dpfda-comparison"
+    _FORMAT: ClassVar[str] = "dpfda-comparison"
     _CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
@@ -215,12 +215,12 @@ class ReleasedComparison(OfMeans):
 
     def view(self, level: float | None = LEVEL) -> Curve:
         if self.factors:
-            return self._panels(level)
+            return self._group_panels(level)
         of = self.about.get("group")
         said = {name: f"{of} {name}" if of else name for name in self.means}
         return self._curve([mean._line(said[name], level) for name, mean in self.means.items()])
 
-    def _panels(self, level: float | None) -> Panels:
+    def _group_panels(self, level: float | None) -> Panels:
         """A small picture of each group: labels of the last factor run across, others down."""
         assert self.factors is not None  # noqa: S101
         lines = [mean._line("released function", level) for mean in self.means.values()]

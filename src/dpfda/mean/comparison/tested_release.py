@@ -70,7 +70,7 @@ class ReleasedTest(Release):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-test"
+    _FORMAT: ClassVar[str] = "dpfda-test"
     _CALLED: ClassVar[str] = "released test of equality"
     _bandless = "p-values follow from the noisy statistic, whose law under the hypothesis they state"
     _value_label = "p-value"

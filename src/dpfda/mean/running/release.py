@@ -64,7 +64,7 @@ class ReleasedRunningMean(ReleasedFunction):
     ((1, 3), (3, 3), 600.0)
     """
 
-    FORMAT: ClassVar[str] = "dpfda-running-mean"
+    _FORMAT: ClassVar[str] = "dpfda-running-mean"
     _CALLED: ClassVar[str] = "released running mean"
 
     _: KW_ONLY

@@ -54,7 +54,7 @@ class ReleasedVector(OfMeans):
     )
     certificate: Certificate
 
-    FORMAT: ClassVar[str] = "dpfda-vector"
+    _FORMAT: ClassVar[str] = "dpfda-vector"
     _CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or for .bands() of all at once."
@@ -104,7 +104,7 @@ class ReleasedVector(OfMeans):
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
 
     def _stated_bound(self) -> dict[str, object]:
-        said = [f"{name}: {mean.bound['description']}" for name, mean in self.means.items()]
+        said = [f"{name}: {mean.certificate.bound['description']}" for name, mean in self.means.items()]
         return {"description": "; ".join(said)}
 
     # Tables, pictures and words.

@@ -119,7 +119,7 @@ def publish_together(
         check(plan, own[name])
     charge(paying, whole, entry)
     released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
-    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
+    return released, whole.fulfilled(added([each.certificate.achieved for each in released.values()]))
 
 
 @dataclass(frozen=True, eq=False)

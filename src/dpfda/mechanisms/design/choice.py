@@ -172,7 +172,7 @@ def _candidates(problem: Problem) -> Iterator[tuple[Design, float]]:
     pure = problem.pure
     views = [(problem, 1.0)] if pure is problem else [(problem, WORTH_A_DELTA), (pure, 1.0)]
     kinds = mechanisms().values()
-    offering: list[CandidateMechanism] = [kind() for kind in kinds if hasattr(kind, "candidates")]
+    offering = [cast("CandidateMechanism", kind()) for kind in kinds if hasattr(kind, "candidates")]
     for mechanism, (view, handicap) in itertools.product(offering, views):
         for design in mechanism.candidates(_within(mechanism, view), partial(typical_error, problem)):
             yield design, handicap

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -114,14 +113,15 @@ def _normal(widths: list[int], guarantee: Guarantee) -> NoiseLaw:
     return gaussian_on_body(np.ones(len(widths)), "box", widths, guarantee)
 
 
-def _block(widths: list[int], guarantee: ApproximateDP) -> NoiseLaw:
+def _block(widths: list[int], guarantee: Guarantee) -> NoiseLaw:
     """One K-norm block, of the ball around the box."""
+    assert isinstance(guarantee, ApproximateDP)  # noqa: S101 - a candidate for no other
     length = math.isqrt(sum(width**2 for width in widths) - 1) + 1
     return KNormNoise((len(widths),), (math.ceil(length / block_ratio(len(widths), guarantee)),))
 
 
 def _on_cells(
-    problem: Problem, cells: tuple[int, ...], law: Callable[[list[int], Any], NoiseLaw] = _box
+    problem: Problem, cells: tuple[int, ...], law: Callable[[list[int], Guarantee], NoiseLaw] = _box
 ) -> Design:
     """Noise on sums over cells, which move within a box of these half-widths."""
     assert problem.images is not None and problem.cube is not None  # noqa: S101, PT018

@@ -325,8 +325,8 @@ class Session(Resumable):
             "guarantee": f"{frame.guarantee}, for all queries together",
             "neighbours": frame.neighbours.describe(frame.unit),
             "privacy unit": frame.unit,
-            "bound": frame.bound["description"],
-            "mechanism": f"{frame.mechanism['name']}: {frame.noise.describe()}",
+            "bound": frame.certificate.bound["description"],
+            "mechanism": f"{frame.certificate.mechanism['name']}: {frame.noise.describe()}",
             "answered": f"{len(self._answers)} queries",
             "secret state": "destroyed" if self._state == "closed" else str(self.path),
         }

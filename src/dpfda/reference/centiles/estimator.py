@@ -2,32 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
-from dpfda.reference.centiles.pooled import PooledQuantileCurves
 from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
-from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.arguments import (
+    Beside,
+    Bounds,
+    Columns,
+    Labels,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
 from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.clusters import fit_on_cluster
-from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, read_matrix
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.pooled_curves import pooled_observations
+from dpfda.spine.pooled import Rows
+from dpfda.spine.pooled_curves import PooledTable, pooled_observations
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import matrix_on
+from dpfda.spine.sums import matrix_on, read_block
+
+
+@dataclass(frozen=True, eq=False)
+class PooledQuantileCurves(PooledTable[ReleasedQuantileCurves]):
+    """A table of cells of time and of value as a sum.
+
+    Parameters
+    ----------
+    basis : Basis
+        For curves on the grid of all holders.
+    """
+
+    plan: QuantileCurvesPlan
+    basis: Basis
+
+    @property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        plan, cells = self.plan, self.plan.cells
+        numbers = flat_grid(self.basis), plan.lower, plan.upper
+        made = [cells.times, cells.values, *(each.tobytes().hex() for each in numbers)]
+        return {"reading": self.settings.reading.rules, "integers": made}
+
+    def read(self, X: Records, y: Beside = None) -> Rows:
+        matrix, basis, _ = read_matrix(self.settings, None, X, None)
+        if not np.array_equal(basis.grid_points, self.basis.grid_points):
+            raise DataError("X must be on the grid of all holders; found another.")
+        return self.rows_of(matrix)
+
+    def rows_of(self, matrix: Cells) -> Rows:
+        """Cells (n, m) of the values of curves, and which curves are usable. Private."""
+        curves = read_block(matrix, self.basis, self.settings.reading)
+        # What is not usable has a cell, too, and no share.
+        values = np.where(curves.usable[:, None], curves.values, self.plan.lower)
+        return self.plan.cells.of_values(values, self.plan.lower, self.plan.upper), curves.usable
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        cells, usable = rows
+        codes = np.arange(len(cells)) if codes is None else codes
+        units = int(codes.max(initial=-1)) + 1
+        shares = self.plan.cells.curve_shares(cells[usable], codes[usable], units)
+        return IntegerSum(self.numbers).add_totals(shares, units)
 
 
 class PrivateQuantileCurves(Estimator):

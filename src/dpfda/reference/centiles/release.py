@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -28,7 +28,7 @@ from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import NoisyShares, used_units
+from dpfda.releases.shares import NoisyShares, OfShares, used_units
 from dpfda.views import Curve, Line
 
 # Levels that a table of counts with noise can speak of.
@@ -102,7 +102,7 @@ SEEN = (
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedQuantileCurves(Valued):
+class ReleasedQuantileCurves(Valued, OfShares):
     """Quantile curves, published with noise.
 
     ``release[0.9]`` is the same release, called for the curve below which nine of ten lie, with its
@@ -149,7 +149,7 @@ class ReleasedQuantileCurves(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-quantile-curves"
+    _FORMAT: ClassVar[str] = "dpfda-quantile-curves"
     _CALLED: ClassVar[str] = "released quantile curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
@@ -214,7 +214,7 @@ class ReleasedQuantileCurves(Valued):
         lower, upper = self._ends(at)
         return np.asarray(lower + (upper - lower) * self._laws(at).quantiles(level))
 
-    def level(self, at: ArrayLike, values: ArrayLike) -> Any:
+    def level(self, at: ArrayLike, values: ArrayLike) -> float | Floats:
         """Share of the population below values at their times.
 
         Parameters
@@ -247,7 +247,7 @@ class ReleasedQuantileCurves(Valued):
         found = np.where(seen, found, np.nan)
         return float(found[0]) if single else found
 
-    def z(self, at: ArrayLike, values: ArrayLike) -> Any:
+    def z(self, at: ArrayLike, values: ArrayLike) -> float | Floats:
         """How many deviations of a normal law the `level` of values is from the median.
 
         Parameters
@@ -337,10 +337,6 @@ class ReleasedQuantileCurves(Valued):
             if each != self.chosen
         ]
         return self._curve([own, *others])
-
-    @property
-    def public_units(self) -> int | None:
-        return self.shares.public_size
 
     def _claims(self) -> tuple[Claim, ...]:
         holds = f"the population's curve below which a share of {self.chosen:g} lies"
