@@ -20,13 +20,14 @@ from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
 from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
+from dpfda.density.second_look import SecondLook
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import known, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -44,6 +45,7 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
+from dpfda.publication.distances import Draw
 from dpfda.publication.trials import ORDINARY, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.releases.words import points_words
@@ -116,6 +118,18 @@ class DensityPlan(TriedPlan, PlanAgain):
         return self.noise, self.unplaced or self.noise
 
     @property
+    def looks(self) -> tuple[SecondLook, SecondLook] | None:
+        """Into cells with peaks, in either case; None where what is charged is not pure epsilon alone."""
+        seen = self.smoothing == "adaptive" and not self.cells.atoms
+        if self.zoom is None or self.unplaced is None or not isinstance(self.counted, PureDP) or not seen:
+            return None
+        rest = PureDP(self.zoom.parts[1].epsilon + self.counted.epsilon)
+        return (
+            SecondLook.of(self.noise, self.width, self.counted),
+            SecondLook.of(self.unplaced, self.width, rest),
+        )
+
+    @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged, for everything."""
         parts = [] if self.zoom is None else self.zoom.parts
@@ -180,6 +194,8 @@ class DensityPlan(TriedPlan, PlanAgain):
         # The one or the other: no more is known of the loss than what both are within.
         rest = added([self.zoom.parts[1], self.counted])
         recomputed(self.unplaced, self.norm, self.width, rest)
+        for look in self.looks or ():
+            look.check()
         return {"width of an interval": width, "place and counts": Cost(rest)}
 
     def weighted(self, largest: float, **changed: object) -> Self:
@@ -258,8 +274,27 @@ class DensityPlan(TriedPlan, PlanAgain):
         """The integers that get noise, from the sum of the shares of cells. Private like these."""
         return weights if self.elements is None else self.elements.total(weights)
 
+    def of_units(self, units: Any, certificate: Certificate, draw: Draw) -> ReleasedDensity:
+        """The release of points whose cells are chosen first; the caller has charged for all."""
+        zoom, looks = known(self.zoom), self.looks
+        if looks is None:
+            scale, noisy = zoomed(units, zoom, self.noises, draw)
+            return self.assemble(noisy, certificate, scale)
+        placed, unplaced = (look.both for look in looks)
+        scale, noisy = zoomed(units, zoom, (placed, unplaced), draw)
+        look, count = looks[scale is None], self.cells.size
+        made = self.assemble(noisy[count:], certificate, scale, look.both.wider)
+        inside = look.inside_of(made, units, scale, draw)
+        if inside is None:
+            return self.assemble(noisy[:count], certificate, scale)
+        return replace(made, inside=inside)
+
     def assemble(
-        self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
+        self,
+        noisy: tuple[int, ...],
+        certificate: Certificate,
+        scale: Scale | None = None,
+        noise: NoiseLaw | None = None,
     ) -> ReleasedDensity:
         """The released density around the mechanism's output: post-processing.
 
@@ -271,13 +306,15 @@ class DensityPlan(TriedPlan, PlanAgain):
             What was charged.
         scale : Scale, optional
             The one that was chosen.
+        noise : NoiseLaw, optional
+            On the sum, where it is not the plan's.
         """
         scale = scale or self.public_scale
         # Where none was chosen, cells are equal on the domain.
         regular = scale is None and self.zoom is not None
         shared: Json = {
             "public_size": self.size,
-            "noise": self.noises[regular],
+            "noise": noise or self.noises[regular],
             "certificate": certificate,
             "about": {**self.about, **stamp()},
         }
@@ -416,11 +453,10 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
     """Charge, draw, add: the released density."""
     plan = prepared.plan
     if plan.zoom is not None:
-        zoom, certificate = plan.zoom, plan.certified()
-        zoom.check()
+        certificate = plan.certified()
+        plan.zoom.check()
         charge(paying, certificate, plan.entry())
-        scale, noisy = zoomed(prepared.total, zoom, plan.noises, lambda law: law.draw())
-        return plan.assemble(noisy, certificate, scale)
+        return plan.of_units(prepared.total, certificate, lambda law: law.draw())
     noisy, certificate = publish_integers(
         prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,
         plan.tuning,

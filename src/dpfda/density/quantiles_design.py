@@ -66,6 +66,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
+from dpfda.noise.twice import TwiceLaplace
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.errors import ParameterError
@@ -348,7 +349,7 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
 
 
 # On counts at a chosen place, and on counts where none is chosen.
-Noises = tuple[NoiseLaw, NoiseLaw]
+Noises = tuple[NoiseLaw | TwiceLaplace, NoiseLaw | TwiceLaplace]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
@@ -370,7 +371,9 @@ def zoomed(
 
 
 def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
+    # Noise may be of several laws, one after another.
+    exact = units.shares(cells)
+    return tuple(int(a) + int(b) for a, b in zip(exact * (len(noise) // len(exact)), noise, strict=True))
 
 
 def spread(count: int) -> Integers:

@@ -15,7 +15,7 @@ from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
 from dpfda.density.many_cells import nodes_of
-from dpfda.density.peaks import Peaks, peaks_of
+from dpfda.density.peaks import Inside, Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
 from dpfda.density.sample_band import (
     REPEATED,
@@ -84,6 +84,8 @@ class ReleasedDensity(LinearDensity):
     step : float, optional
         Where there is one, only values that many steps from the first end of the domain can be, and
         `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
+    inside : dpfda.density.peaks.Inside, optional
+        Noisy counts of parts of the cells where `raw` has peaks.
 
     Examples
     --------
@@ -99,6 +101,8 @@ class ReleasedDensity(LinearDensity):
     (5,)
     """
 
+    inside: Inside | None = None
+
     FORMAT: ClassVar[str] = "dpfda-density"
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
@@ -109,6 +113,7 @@ class ReleasedDensity(LinearDensity):
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
         "step": file.entry(lambda step: length(step, "step")).or_absent,
+        "inside": file.itself(Inside.from_json).or_absent,
     }
 
     @cached_property
@@ -117,9 +122,9 @@ class ReleasedDensity(LinearDensity):
 
         None where it was levelled.
         """
-        if self._peaks is not None:
-            smooth = (1 - self._peaks.mass) * self._rest(self._peaks).node_values
-            return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
+        if self.peaks is not None:
+            smooth = (1 - self.peaks.mass) * self._rest(self.peaks).node_values
+            return frozen(smooth + self.peaks.on_nodes(self._nodes)), None
         raw, cell = self._raw_on_nodes
         made, levelled = probabilities(raw * cell, self.proper)
         values = made / cell
@@ -135,14 +140,15 @@ class ReleasedDensity(LinearDensity):
         return self.raw.on_grid(shape), cell
 
     @cached_property
-    def _peaks(self) -> Peaks | None:
+    def peaks(self) -> Peaks | None:
         """What was set aside before smoothing, if anything."""
         if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
             return None
-        return peaks_of(self.raw, self._nodes)
+        found = peaks_of(self.raw, self._nodes)
+        return found if found is None else replace(found, inside=self.inside)
 
     def _rest(self, peaks: Peaks) -> ReleasedDensity:
-        return replace(self, raw=peaks.rest, proper="adaptive")
+        return replace(self, raw=peaks.rest, proper="adaptive", inside=None)
 
     @property
     def _nodes(self) -> int:
@@ -219,7 +225,7 @@ class ReleasedDensity(LinearDensity):
                 shares = settled(replace(made, points=where), line)
                 if (
                     self.raw.smoothing == "monotone"
-                    or self._peaks is not None
+                    or self.peaks is not None
                     or not is_narrow(self.raw)
                 ):
                     return shares
@@ -228,9 +234,9 @@ class ReleasedDensity(LinearDensity):
             if self._by_cells:
                 return settled(settled(shares, lower), upper)
             return Band(where, lower, upper, asked.level, asked.simultaneous)
-        if self._peaks is not None and not asked.exact:
-            rest = self._rest(self._peaks)._around(at, asked)
-            made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
+        if self.peaks is not None and not asked.exact:
+            rest = self._rest(self.peaks)._around(at, asked)
+            made = self.peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
             return settled(made, self(where))
         band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
@@ -394,7 +400,7 @@ class ReleasedDensity(LinearDensity):
         raw = self.raw
         if not isinstance(raw, ReleasedHistogram):
             return False
-        return raw.smoothing == "monotone" or self._peaks is not None or is_rough(raw)
+        return raw.smoothing == "monotone" or self.peaks is not None or is_rough(raw)
 
     @property
     def _sharp(self) -> bool:
@@ -414,7 +420,7 @@ class ReleasedDensity(LinearDensity):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
             if self.step is None:
-                apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
+                apart = "" if self.peaks is None else self.peaks.words(self._edges(self.peaks.raw))
                 looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
                 if self._of_sample and raw.dimensions == 1 and not looks["values"]:
                     edges = [REPEATED, *edges]
