@@ -53,7 +53,8 @@ class Inside(NoisyShares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.cells or len(self.noisy) % len(self.cells) or list(self.cells) != sorted(self.cells):
+        increasing = list(self.cells) == sorted(set(self.cells))
+        if not self.cells or len(self.noisy) % len(self.cells) or not increasing:
             raise ValueError("parts of cells belong to cells in their order")
 
     @property
@@ -82,8 +83,8 @@ class Peaks:
     def on_nodes(self, nodes: int) -> Floats:
         """Their density at the midpoints of equal parts of the interval, per unit of its length."""
         rest = (1 - self.mass) * self.rest.on_grid([nodes])
-        form, middle = self.raw.on_grid([nodes]) - rest, 0.0 if self.inside is None else 0.5
-        cell = ((np.arange(nodes) + middle) * self.shares.size / nodes).astype(np.int64)
+        form = self.raw.on_grid([nodes]) - rest
+        cell = np.arange(nodes) * self.shares.size // nodes
         form = np.where(self.shares[cell] > 0, np.maximum(form, 0.0), 0.0)
         held = np.bincount(cell, form, self.shares.size)
         form = np.where(held[cell] > 0, form, self.shares[cell] > 0)
@@ -94,20 +95,19 @@ class Peaks:
 
     def _seen(self, inside: Inside, values: Floats, rest: Floats) -> Floats:
         """The same with the form within each cell that its parts show; rest: all others there."""
-        nodes, parts, count = values.size, inside.parts, self.shares.size * inside.parts
-        part = ((np.arange(nodes) + 0.5) * count / nodes).astype(np.int64)
-        length = self.raw.cells.volume / nodes
+        cells, size, length = list(inside.cells), self.raw.size, self.raw.cells.volume / values.size
+        ends = np.linspace(0.0, 1.0, self.shares.size * inside.parts + 1)
         own, others = (
-            np.bincount(part, length * each, count).reshape(-1, parts)
-            for each in (values, np.maximum(rest, 0.0))
+            _moved(length * each, ends).reshape(-1, inside.parts) for each in (values, np.maximum(rest, 0.0))
         )
-        cells, size = list(inside.cells), self.raw.size
-        seen = inside.counts.reshape(-1, parts) / size - others[cells]
+        # A node may lie in two cells.
+        held = own.sum(axis=1, keepdims=True)
+        own = own * self.shares[:, None] / np.where(held > 0, held, 1.0)
+        seen = inside.counts.reshape(-1, inside.parts) / size - others[cells]
         # The scale of Laplace noise, in shares.
         scale = inside.deviation / math.sqrt(2) / size
         own[cells] = [_likely_form(*each, scale) for each in zip(seen, own[cells], strict=True)]
-        heights = own.ravel() / length / np.maximum(np.bincount(part, minlength=count), 1)
-        return np.where(np.isin(part // parts, cells), heights[part], values)
+        return _moved(own.ravel(), np.linspace(0.0, 1.0, values.size + 1)) / length
 
     def half_width(self, level: float) -> float:
         """How far noise puts the height of a peaked cell off at most, per unit of length."""
@@ -138,14 +138,19 @@ class Peaks:
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
         at, unit = int(np.argmax(self.shares)), self.raw.unit
-        seen = "was not seen: all of them may have one value"
+        seen = "How they lie within a cell was not seen: all of them may have one value"
         if self.inside is not None:
-            seen = f"was counted in {self.inside.parts} parts with more noise: within a part all of them"
-            seen += " may have one value"
+            seen = f"Cells with peaks were divided into {self.inside.parts}, counted with more noise"
         return (
             f"{self.mass:.0%} of the {unit}s lie in peaks narrower than cells, most of them between "
-            f"{edges[at]:g} and {edges[at + 1]:g}. How they lie within a cell {seen}"
+            f"{edges[at]:g} and {edges[at + 1]:g}. {seen}"
         )
+
+
+def _moved(shares: Floats, ends: Floats) -> Floats:
+    """Shares of equal parts of [0, 1], even within each, as shares of parts with these ends."""
+    reached = np.append(0.0, np.cumsum(shares))
+    return np.diff(np.interp(ends, np.linspace(0.0, 1.0, reached.size), reached))
 
 
 def _likely_form(seen: Floats, own: Floats, scale: float) -> Floats:

@@ -164,6 +164,8 @@ class DensityPlan(TriedPlan, PlanAgain):
         if self.zoom is not None:
             words = words.replace("a public scale", "a scale chosen privately")
             words += ", or on that itself where units are spread widely"
+        if self.looks is not None:
+            words += "; parts of those that show peaks, for an eighth of what counts cost, if any do"
         return words + self.cells.atoms_words
 
     @property

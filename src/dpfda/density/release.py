@@ -38,6 +38,7 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import kinds
+from dpfda.releases.promise import given
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
@@ -199,8 +200,13 @@ class ReleasedDensity(LinearDensity):
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
 
-    def _edges(self, raw: ReleasedHistogram) -> Floats:
-        return raw.cells.edges[0] if self.scale is None else self.scale.edges(raw.cells.size)
+    def _edges(self, raw: ReleasedHistogram, parts: int = 1) -> Floats:
+        """Ends of the cells of an interval, or of so many parts of each, in the units of the data."""
+        if self.scale is not None:
+            return self.scale.edges(raw.cells.size * parts)
+        if parts == 1:
+            return raw.cells.edges[0]
+        return np.linspace(*raw.domain_range[0], raw.cells.size * parts + 1)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the density of these units, or for that of the same cells; never below zero.
@@ -221,7 +227,8 @@ class ReleasedDensity(LinearDensity):
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
             if self._by_cells:
-                made = cells_band(self.raw, own, asked, self._edges(self.raw))
+                inside = None if self.peaks is None else self.peaks.inside
+                made = cells_band(self.raw, own, asked, self._edges, inside)
                 shares = settled(replace(made, points=where), line)
                 if (
                     self.raw.smoothing == "monotone"
@@ -309,6 +316,15 @@ class ReleasedDensity(LinearDensity):
         if "stated" not in held and isinstance(raw, ReleasedHistogram) and raw.cells.atoms:
             raise ValueError("a density without atoms is made of counts without any")
         return held
+
+    def _checked(self) -> None:
+        if self.inside is None:
+            return
+        if not isinstance(self.raw, ReleasedHistogram) or self.inside.cells[-1] >= self.raw.cells.size:
+            raise ValueError("parts are of cells of an interval")
+        # The same stage paid for both.
+        paid = [*self.raw._added_noise(), *self.inside._added_noise(self.neighbours)]
+        given(self.certificate, paid)
 
     # Tables, pictures and words.
 
