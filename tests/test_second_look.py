@@ -22,7 +22,6 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_density
 
 
-
 def spike(seed, size=10_000):
     generator = np.random.default_rng(seed)
     narrow = generator.normal(0.613, 0.0005, size)
@@ -58,14 +57,16 @@ def test_both_noises_have_their_laplace_laws_and_are_often_the_same(exact):
     assert off > 1e-6
 
 
-@pytest.mark.parametrize("neighbours, moved", [("replace-one", 2), ("add-remove", 1)])
+@pytest.mark.parametrize(("neighbours", "moved"), [("replace-one", 2), ("add-remove", 1)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 def test_scales_are_what_a_unit_moves_over_what_is_paid(epsilon, neighbours, moved):
     more = {"neighbours": neighbours, "public_size": 10_000}
     more = more if moved == 1 else {}
     plan = prepared(even(1), epsilon, **more).plan
     place = plan.zoom.parts[1].epsilon
-    for look, whole in zip(plan.looks, (plan.counted.epsilon, plan.counted.epsilon + place), strict=True):
+    for look, whole in zip(
+        plan.looks, (plan.counted.epsilon, plan.counted.epsilon + place), strict=True
+    ):
         scales = look.both.narrow, look.both.wide, look.inside
         paid = whole, whole * (1 - SHARE), whole * SHARE
         assert scales == tuple(math.ceil(moved * UNIT / part) for part in paid)
@@ -136,7 +137,9 @@ def test_a_narrow_spike_is_seen():
     far = []
     for seed in range(10):
         release = simulate_density(prepared(spike(30 + seed)), np.random.default_rng(seed))
-        far.append([np.mean((made(at) - true) ** 2) for made in (release, replace(release, inside=None))])
+        far.append(
+            [np.mean((made(at) - true) ** 2) for made in (release, replace(release, inside=None))]
+        )
         assert release.integral() == pytest.approx(1)
         assert release.node_values.min() >= 0
     assert np.mean(far, axis=0)[0] < np.mean(far, axis=0)[1] / 9

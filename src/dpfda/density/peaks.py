@@ -98,7 +98,8 @@ class Peaks:
         cells, size, length = list(inside.cells), self.raw.size, self.raw.cells.volume / values.size
         ends = np.linspace(0.0, 1.0, self.shares.size * inside.parts + 1)
         own, others = (
-            _moved(length * each, ends).reshape(-1, inside.parts) for each in (values, np.maximum(rest, 0.0))
+            _moved(length * each, ends).reshape(-1, inside.parts)
+            for each in (values, np.maximum(rest, 0.0))
         )
         # A node may lie in two cells.
         held = own.sum(axis=1, keepdims=True)

@@ -119,9 +119,14 @@ class DensityPlan(TriedPlan, PlanAgain):
 
     @property
     def looks(self) -> tuple[SecondLook, SecondLook] | None:
-        """Into cells with peaks, in either case; None where what is charged is not pure epsilon alone."""
+        """Into cells with peaks, in either case; None where what is charged is not pure epsilon."""
         seen = self.smoothing == "adaptive" and not self.cells.atoms
-        if self.zoom is None or self.unplaced is None or not isinstance(self.counted, PureDP) or not seen:
+        if (
+            self.zoom is None
+            or self.unplaced is None
+            or not isinstance(self.counted, PureDP)
+            or not seen
+        ):
             return None
         rest = PureDP(self.zoom.parts[1].epsilon + self.counted.epsilon)
         return (

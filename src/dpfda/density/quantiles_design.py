@@ -57,6 +57,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,7 +67,6 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
-from dpfda.noise.twice import TwiceLaplace
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.errors import ParameterError
@@ -348,8 +348,8 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
     return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
 
 
-# On counts at a chosen place, and on counts where none is chosen.
-Noises = tuple[NoiseLaw | TwiceLaplace, NoiseLaw | TwiceLaplace]
+# On counts at a chosen place, and on counts where none is chosen: laws of noise, or of noise twice.
+Noises = tuple[Any, Any]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 

@@ -230,11 +230,7 @@ class ReleasedDensity(LinearDensity):
                 inside = None if self.peaks is None else self.peaks.inside
                 made = cells_band(self.raw, own, asked, self._edges, inside)
                 shares = settled(replace(made, points=where), line)
-                if (
-                    self.raw.smoothing == "monotone"
-                    or self.peaks is not None
-                    or not is_narrow(self.raw)
-                ):
+                if self.raw.smoothing == "monotone" or self.peaks is not None or not is_narrow(self.raw):
                     return shares
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower, upper = np.maximum(line - width, 0.0), line + width

@@ -3,8 +3,9 @@
 Two functions are the sample's. Where the noisy counts look like those of a density that is smooth from
 cell to cell, it is the one that an unlimited budget would publish, whose distance is simulated under the
 prior of smoothing. Where they do not (`is_rough`, peaks that were set aside), the units' shares of the
-cells, or of their parts where these were counted, over their sizes: its distance has a known law. Counts may be rough because few cells hold most
-of a smooth density: then the band reaches as far as one for it, too.
+cells, or of their parts where these were counted, over their sizes: its distance has a known law. Counts
+may be rough because few cells hold most of a smooth density: then the band reaches as far as one for it,
+too.
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ for peaks in the latter (`dpfda.density.peaks`).
 - It finds some: S + L + W is published, and the counts of equal parts of these cells, with noise whose
   scale gives SHARE epsilon. A unit has as many shares in all parts of all cells as in these cells.
 
-All of it is epsilon. For a set of releases without a peak: whether S + L + W has one is a random function
-of S + L, which is pure epsilon. For a set of releases with peaks: S + L + W is pure (1 - SHARE) epsilon,
-and the parts, which it chooses, are SHARE epsilon more by composition (Dwork & Roth 2014, Theorem B.1).
-So the probability of either set changes by a factor of exp(epsilon) at most, and so does that of both.
+All of it is pure epsilon. For a set of releases without a peak: whether S + L + W has one is a random
+function of S + L, which is pure epsilon. For a set of releases with peaks: S + L + W is pure
+(1 - SHARE) epsilon, and the parts, which it chooses, are SHARE epsilon more by composition (Dwork & Roth
+2014, Theorem B.1). So the probability of either set changes by a factor of exp(epsilon) at most, and so
+does that of both.
 Where there is no peak, the look costs nothing: counts have the noise that they would have without one.
 """
 
@@ -63,8 +64,8 @@ class SecondLook:
 
     def check(self) -> None:
         """Recompute what the scales cost. Raises DpfdaError if it is more than the whole."""
-        scales = self.both.narrow, self.both.wide, self.inside
-        for scale, part in zip(scales, (1, 1 - SHARE, SHARE), strict=True):
+        parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - SHARE, self.inside: SHARE}
+        for scale, part in parts.items():
             law, paid = KNormNoise.equal(1, scale), PureDP(self.whole.epsilon * part)
             recomputed(law, "l1", self.width, paid)
 
@@ -74,7 +75,7 @@ class SecondLook:
         """Noisy counts of the parts of the cells where a release has peaks; the caller has charged."""
         if made.peaks is None:
             return None
-        raw, cells = made.raw, np.flatnonzero(made.peaks.shares)
+        raw, cells = made.peaks.raw, np.flatnonzero(made.peaks.shares)
         parts = min(PARTS, made.node_values.size // raw.cells.size)
         fine = CellGrid.regular(raw.cells.size * parts, raw.cells.domain_range)
         fine = fine if scale is None else fine.along(scale)
