@@ -32,6 +32,13 @@ def even(seed, size=10_000):
     return np.random.default_rng(seed).random(size)
 
 
+def edges_of(release, parts=1):
+    count = release.raw.cells.size * parts
+    if release.scale is not None:
+        return release.scale.edges(count)
+    return np.linspace(0, 1, count + 1)
+
+
 def prepared(points, epsilon=1, **more):
     return PrivateDensity(epsilon, domain=(0, 1), **more).prepare(points)
 
@@ -111,7 +118,7 @@ def test_what_is_published_is_one_look_or_the_other(points, near):
         # Parts of a cell hold what the cell holds.
         held = np.array(inside.noisy).reshape(-1, inside.parts).sum(axis=1)
         assert held.tolist() == [release.raw.noisy_counts[cell] - 2 for cell in inside.cells]
-        edges = release._edges(release.raw, inside.parts)
+        edges = edges_of(release, inside.parts)
         own = np.histogram(values, edges)[0].reshape(-1, inside.parts)[list(inside.cells)]
         np.testing.assert_array_equal(own.ravel() * UNIT, inside.noisy)
     else:
@@ -162,11 +169,11 @@ def test_the_band_holds_shares_of_parts():
         points = spike(80 + seed, 3000)
         release = simulate_density(prepared(points), np.random.default_rng(seed))
         raw, inside = release.raw, release.inside
-        edges = release._edges(raw, inside.parts)
+        edges = edges_of(release, inside.parts)
         at = (edges[1:] + edges[:-1]) / 2
         own, cells = (
             np.histogram(points, ends)[0] / points.size / np.diff(ends)
-            for ends in (edges, release._edges(raw))
+            for ends in (edges, edges_of(release))
         )
         cells = np.repeat(cells, inside.parts)
         divided = np.isin(np.arange(at.size) // inside.parts, inside.cells)

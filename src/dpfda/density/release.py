@@ -123,9 +123,9 @@ class ReleasedDensity(LinearDensity):
 
         None where it was levelled.
         """
-        if self.peaks is not None:
-            smooth = (1 - self.peaks.mass) * self._rest(self.peaks).node_values
-            return frozen(smooth + self.peaks.on_nodes(self._nodes)), None
+        if self._peaks is not None:
+            smooth = (1 - self._peaks.mass) * self._rest(self._peaks).node_values
+            return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
         raw, cell = self._raw_on_nodes
         made, levelled = probabilities(raw * cell, self.proper)
         values = made / cell
@@ -141,7 +141,7 @@ class ReleasedDensity(LinearDensity):
         return self.raw.on_grid(shape), cell
 
     @cached_property
-    def peaks(self) -> Peaks | None:
+    def _peaks(self) -> Peaks | None:
         """What was set aside before smoothing, if anything."""
         if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
             return None
@@ -227,19 +227,23 @@ class ReleasedDensity(LinearDensity):
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
             if self._by_cells:
-                inside = None if self.peaks is None else self.peaks.inside
+                inside = None if self._peaks is None else self._peaks.inside
                 made = cells_band(self.raw, own, asked, self._edges, inside)
                 shares = settled(replace(made, points=where), line)
-                if self.raw.smoothing == "monotone" or self.peaks is not None or not is_narrow(self.raw):
+                if (
+                    self.raw.smoothing == "monotone"
+                    or self._peaks is not None
+                    or not is_narrow(self.raw)
+                ):
                     return shares
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower, upper = np.maximum(line - width, 0.0), line + width
             if self._by_cells:
                 return settled(settled(shares, lower), upper)
             return Band(where, lower, upper, asked.level, asked.simultaneous)
-        if self.peaks is not None and not asked.exact:
-            rest = self._rest(self.peaks)._around(at, asked)
-            made = self.peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
+        if self._peaks is not None and not asked.exact:
+            rest = self._rest(self._peaks)._around(at, asked)
+            made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
             return settled(made, self(where))
         band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
@@ -412,7 +416,7 @@ class ReleasedDensity(LinearDensity):
         raw = self.raw
         if not isinstance(raw, ReleasedHistogram):
             return False
-        return raw.smoothing == "monotone" or self.peaks is not None or is_rough(raw)
+        return raw.smoothing == "monotone" or self._peaks is not None or is_rough(raw)
 
     @property
     def _sharp(self) -> bool:
@@ -432,7 +436,7 @@ class ReleasedDensity(LinearDensity):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
             if self.step is None:
-                apart = "" if self.peaks is None else self.peaks.words(self._edges(self.peaks.raw))
+                apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
                 looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
                 if self._of_sample and raw.dimensions == 1 and not looks["values"]:
                     edges = [REPEATED, *edges]

@@ -73,9 +73,9 @@ class SecondLook:
         self, made: ReleasedDensity, units: PlacedPoints, scale: Scale | None, draw: Draw
     ) -> Inside | None:
         """Noisy counts of the parts of the cells where a release has peaks; the caller has charged."""
-        if made.peaks is None:
+        if made._peaks is None:
             return None
-        raw, cells = made.peaks.raw, np.flatnonzero(made.peaks.shares)
+        raw, cells = made._peaks.raw, np.flatnonzero(made._peaks.shares)
         parts = min(PARTS, made.node_values.size // raw.cells.size)
         fine = CellGrid.regular(raw.cells.size * parts, raw.cells.domain_range)
         fine = fine if scale is None else fine.along(scale)
