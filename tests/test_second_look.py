@@ -168,7 +168,7 @@ def test_the_band_holds_shares_of_parts():
     for seed in range(40):
         points = spike(80 + seed, 3000)
         release = simulate_density(prepared(points), np.random.default_rng(seed))
-        raw, inside = release.raw, release.inside
+        inside = release.inside
         edges = edges_of(release, inside.parts)
         at = (edges[1:] + edges[:-1]) / 2
         own, cells = (
