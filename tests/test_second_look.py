@@ -13,7 +13,7 @@ from scipy import stats
 
 import dpfda
 from dpfda import Domain, PrivateDensity
-from dpfda.density.second_look import SHARE, SecondLook
+from dpfda.density.second_look import SecondLook
 from dpfda.errors import DpfdaError, StorageError
 from dpfda.noise import KNormNoise
 from dpfda.noise.shares import UNIT
@@ -75,7 +75,8 @@ def test_scales_are_what_a_unit_moves_over_what_is_paid(epsilon, neighbours, mov
         plan.looks, (plan.counted.epsilon, plan.counted.epsilon + place), strict=True
     ):
         scales = look.both.narrow, look.both.wide, look.inside
-        paid = whole, whole * (1 - SHARE), whole * SHARE
+        share = min(max(250 / (10_000 * whole), Fraction(1, 16)), Fraction(1, 8))
+        paid = whole, whole * (1 - share), whole * share
         assert scales == tuple(math.ceil(moved * UNIT / part) for part in paid)
         assert 1 / Fraction(scales[1]) + 1 / Fraction(scales[2]) <= whole / (moved * UNIT)
         look.check()
@@ -166,7 +167,7 @@ def test_the_band_holds_shares_of_parts():
     """At 95 %: fewer than 32 of 40 is a chance of 1 in 10,000 at most."""
     held, narrower = [], []
     for seed in range(40):
-        points = spike(80 + seed, 3000)
+        points = spike(80 + seed)
         release = simulate_density(prepared(points), np.random.default_rng(seed))
         inside = release.inside
         edges = edges_of(release, inside.parts)
@@ -211,4 +212,6 @@ def test_a_look_is_of_a_plan_that_says_so():
     plan = PrivateDensity(1, domain=(0, 1)).plan(10_000)
     assert "parts of those that show peaks" in plan.functions
     law = KNormNoise.equal(3, 2 * UNIT)
-    assert SecondLook.of(law, 2 * UNIT, PureDP(1)).both == TwiceLaplace(3, 2 * UNIT, -(-16 * UNIT // 7))
+    looks = [SecondLook.of(law, 2 * UNIT, PureDP(1), size) for size in (500, 3000, 90_000)]
+    assert [look.share for look in looks] == [Fraction(1, 8), Fraction(1, 12), Fraction(1, 16)]
+    assert looks[0].both == TwiceLaplace(3, 2 * UNIT, -(-16 * UNIT // 7))

@@ -130,8 +130,8 @@ class DensityPlan(TriedPlan, PlanAgain):
             return None
         rest = PureDP(self.zoom.parts[1].epsilon + self.counted.epsilon)
         return (
-            SecondLook.of(self.noise, self.width, self.counted),
-            SecondLook.of(self.unplaced, self.width, rest),
+            SecondLook.of(self.noise, self.width, self.counted, self.zoom.size),
+            SecondLook.of(self.unplaced, self.width, rest, self.zoom.size),
         )
 
     @property
@@ -170,7 +170,8 @@ class DensityPlan(TriedPlan, PlanAgain):
             words = words.replace("a public scale", "a scale chosen privately")
             words += ", or on that itself where units are spread widely"
         if self.looks is not None:
-            words += "; parts of those that show peaks, for an eighth of what counts cost, if any do"
+            share = float(self.looks[0].share)
+            words += f"; parts of those that show peaks, for {share:.1%} of what counts cost, if any do"
         return words + self.cells.atoms_words
 
     @property

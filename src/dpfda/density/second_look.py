@@ -1,16 +1,16 @@
 """A second look into the cells where noisy counts show peaks, and how it is paid for.
 
-With epsilon for the counts, counts S of the cells are drawn with noise twice (`dpfda.noise.twice`): with
-L, whose scale gives epsilon, and with L + W, whose scale gives (1 - SHARE) epsilon. A public rule looks
-for peaks in the latter (`dpfda.density.peaks`).
+With epsilon for the counts and a public share a, counts S of the cells are drawn with noise twice
+(`dpfda.noise.twice`): with L, whose scale gives epsilon, and with L + W, whose scale gives
+(1 - a) epsilon. A public rule looks for peaks in the latter (`dpfda.density.peaks`).
 
 - It finds none: S + L is published, and nothing else.
 - It finds some: S + L + W is published, and the counts of equal parts of these cells, with noise whose
-  scale gives SHARE epsilon. A unit has as many shares in all parts of all cells as in these cells.
+  scale gives a epsilon. A unit has as many shares in all parts of all cells as in these cells.
 
 All of it is pure epsilon. For a set of releases without a peak: whether S + L + W has one is a random
 function of S + L, which is pure epsilon. For a set of releases with peaks: S + L + W is pure
-(1 - SHARE) epsilon, and the parts, which it chooses, are SHARE epsilon more by composition (Dwork & Roth
+(1 - a) epsilon, and the parts, which it chooses, are a epsilon more by composition (Dwork & Roth
 2014, Theorem B.1). So the probability of either set changes by a factor of exp(epsilon) at most, and so
 does that of both.
 Where there is no peak, the look costs nothing: counts have the noise that they would have without one.
@@ -36,9 +36,9 @@ from dpfda.publication.charging import recomputed
 from dpfda.publication.distances import Draw
 from dpfda.records.points import PlacedPoints
 
-# Of epsilon for the counts, on parts of cells where peaks are. Chosen on half of the laws that the page
-# on densities names.
-SHARE = Fraction(1, 8)
+# Of epsilon for the counts of n units, SPENT / n on parts of cells where peaks are, but no less and no
+# more of it than these shares. Chosen on laws other than those that the page on densities names.
+SPENT, LEAST, MOST = 250, Fraction(1, 16), Fraction(1, 8)
 # A cell has at most so many parts.
 PARTS = 64
 
@@ -51,20 +51,22 @@ class SecondLook:
     inside: int
     width: int
     whole: PureDP
+    share: Fraction
 
     @classmethod
-    def of(cls, law: NoiseLaw, width: int, whole: PureDP) -> Self:
-        """Beside a law on the counts that costs the whole."""
+    def of(cls, law: NoiseLaw, width: int, whole: PureDP, units: int) -> Self:
+        """Beside a law on the counts of so many units, a public number, that costs the whole."""
         (narrow,) = set(vars(law)["scales"])
+        share = min(max(SPENT / (units * whole.epsilon), LEAST), MOST)
         wide, inside = (
             knorm_noise((1,), (1.0,), "l1", width, PureDP(whole.epsilon * part)).scales[0]
-            for part in (1 - SHARE, SHARE)
+            for part in (1 - share, share)
         )
-        return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole)
+        return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole, share)
 
     def check(self) -> None:
         """Recompute what the scales cost. Raises DpfdaError if it is more than the whole."""
-        parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - SHARE, self.inside: SHARE}
+        parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - self.share, self.inside: self.share}
         for scale, part in parts.items():
             law, paid = KNormNoise.equal(1, scale), PureDP(self.whole.epsilon * part)
             recomputed(law, "l1", self.width, paid)
