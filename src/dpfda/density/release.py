@@ -228,7 +228,8 @@ class ReleasedDensity(LinearDensity):
             line = np.asarray(self(where))
             if self._by_cells:
                 inside = None if self._peaks is None else self._peaks.inside
-                made = cells_band(self.raw, own, asked, self._edges, inside)
+                fine = None if inside is None else self._edges(self.raw, inside.parts)
+                made = cells_band(self.raw, own, asked, self._edges(self.raw), inside, fine)
                 shares = settled(replace(made, points=where), line)
                 if (
                     self.raw.smoothing == "monotone"

@@ -11,7 +11,6 @@ too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from dpfda.density.linear_density import between
 from dpfda.density.peaks import Inside
 from dpfda.estimates.histospline import Smoother
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.parameters import known
 from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
@@ -95,8 +95,9 @@ def cells_band(
     raw: ReleasedHistogram,
     at: Floats,
     asked: Asked,
-    edges: Callable[[ReleasedHistogram, int], Floats],
+    edges: Floats,
     inside: Inside | None = None,
+    ends: Floats | None = None,
 ) -> Band:
     """Band for the units' own shares of the cells that points (q, 1) lie in, over the cells' lengths.
 
@@ -104,24 +105,27 @@ def cells_band(
     number of units is private, shares are over the released one. Of cells whose parts were counted, it
     is for the parts.
 
-    edges: Ends of so many parts of each cell, in the units that lengths are in.
+    edges: array (m + 1,). Of the cells, in the units that lengths are in.
     inside: Noisy counts of parts of cells.
+    ends: array (m K + 1,). Of as many parts of all cells.
     """
-    cell, parts = replace(raw.cells, atoms=()).index(at), 1 if inside is None else inside.parts
-    part = CellGrid.regular(raw.cells.size * parts, raw.domain_range).index(at) if inside else cell
-    divided = np.isin(part // parts, inside.cells if inside else ())
-    place = np.where(divided, part, -1 - cell)
+    cell = place = replace(raw.cells, atoms=()).index(at)
+    divided = np.zeros(cell.shape, dtype=bool)
+    if inside is not None:
+        part = CellGrid.regular(raw.cells.size * inside.parts, raw.domain_range).index(at)
+        divided = np.isin(part // inside.parts, inside.cells)
+        place = np.where(divided, part, -1 - cell)
     beyond = 1 - asked.level ** (1 / (np.unique(place).size if asked.simultaneous else 1))
     width, shares = np.full(cell.shape, raw.noise_reach(beyond)), (raw.counts / raw.size)[cell]
-    lengths = np.diff(edges(raw, 1))[cell]
-    if inside:
-        counts = np.zeros((raw.cells.size, parts))
-        counts[list(inside.cells)] = inside.counts.reshape(-1, parts)
-        shares = np.where(divided, counts.ravel()[part] / raw.size, shares)
+    lengths = np.diff(edges)[cell]
+    if inside is not None:
+        counts = np.zeros((raw.cells.size, inside.parts))
+        counts[list(inside.cells)] = inside.counts.reshape(-1, inside.parts)
+        here = part[divided]
+        shares[divided] = counts.ravel()[here] / raw.size
         # Of Laplace noise.
-        far = -math.log(beyond) / math.sqrt(2) * inside.deviation / raw.size
-        width = np.where(divided, far, width)
-        lengths = np.where(divided, np.diff(edges(raw, parts))[part], lengths)
+        width[divided] = -math.log(beyond) / math.sqrt(2) * inside.deviation / raw.size
+        lengths[divided] = np.diff(known(ends))[here]
     lower, upper = (np.maximum(shares + side, 0.0) / lengths for side in (-width, width))
     return Band(at, lower, upper, asked.level, asked.simultaneous)
 
