@@ -22,7 +22,7 @@ from experiments.density_rivals import CELLS, EVERY, LEVELS, plain_histogram
 
 SEED = 2026112817
 DRAWS, QUICK_DRAWS, SIZES = 16, 2, (300, 1000, 3000, 10_000)
-# Of bands: sizes and draws, points a cell at least, the budget that shows the density of the units.
+# Of bands: sizes and draws, points a cell, the budget that shows the density of the units.
 BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 16, 2, 64, 1e5
 # Bins of the axis that densities are compared on, draws that tell the law.
 BINS, MANY = 2000, 10**6
@@ -131,11 +131,10 @@ def held(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
         release = simulate_density(prepared, np.random.default_rng([*key, draw, 1]))
         if peaks_of(release.raw, release.node_values.size) is None:
             continue
-        edges, parts = release.raw.cells.edges[0], 1 if release.inside is None else release.inside.parts
-        inner = (np.arange(parts * -(-POINTS // parts)) + 0.5) / (parts * -(-POINTS // parts))
-        at = (edges[:-1, None] + np.diff(edges)[:, None] * inner).ravel()
+        edges = release.raw.cells.edges[0]
+        at = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(POINTS) + 0.5) / POINTS).ravel()
         band, own = release.band(points=at), told_of(release, points, None, at)
-        off = np.reshape(release(at) - own, (-1, inner.size // parts)).mean(axis=1)
+        off = np.reshape(release(at) - own, (-1, POINTS)).mean(axis=1)
         half = (band.upper - band.lower).mean() / 2
         rows.append([band.contains(own), half / np.sqrt(np.mean(off**2))])
     case = {"shape": name, "n": n, "set aside in": len(rows) / draws}
