@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -120,19 +121,12 @@ class DensityPlan(TriedPlan, PlanAgain):
     @property
     def looks(self) -> tuple[SecondLook, SecondLook] | None:
         """Into cells with peaks, in either case; None where what is charged is not pure epsilon."""
-        seen = self.smoothing == "adaptive" and not self.cells.atoms
-        if (
-            self.zoom is None
-            or self.unplaced is None
-            or not isinstance(self.counted, PureDP)
-            or not seen
-        ):
+        zoom, pure = self.zoom, isinstance(self.counted, PureDP)
+        if zoom is None or not pure or self.smoothing != "adaptive" or self.cells.atoms:
             return None
-        rest = PureDP(self.zoom.parts[1].epsilon + self.counted.epsilon)
-        return (
-            SecondLook.of(self.noise, self.width, self.counted, self.zoom.size),
-            SecondLook.of(self.unplaced, self.width, rest, self.zoom.size),
-        )
+        parts = self.counted, added([zoom.parts[1], self.counted])
+        first, second = map(partial(SecondLook.of, self.width, zoom.size), self.noises, parts)
+        return first, second
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -202,8 +196,6 @@ class DensityPlan(TriedPlan, PlanAgain):
         # The one or the other: no more is known of the loss than what both are within.
         rest = added([self.zoom.parts[1], self.counted])
         recomputed(self.unplaced, self.norm, self.width, rest)
-        for look in self.looks or ():
-            look.check()
         return {"width of an interval": width, "place and counts": Cost(rest)}
 
     def weighted(self, largest: float, **changed: object) -> Self:
@@ -284,25 +276,20 @@ class DensityPlan(TriedPlan, PlanAgain):
 
     def of_units(self, units: Any, certificate: Certificate, draw: Draw) -> ReleasedDensity:
         """The release of points whose cells are chosen first; the caller has charged for all."""
-        zoom, looks = known(self.zoom), self.looks
-        if looks is None:
-            scale, noisy = zoomed(units, zoom, self.noises, draw)
-            return self.assemble(noisy, certificate, scale)
-        placed, unplaced = (look.both for look in looks)
-        scale, noisy = zoomed(units, zoom, (placed, unplaced), draw)
-        look, count = looks[scale is None], self.cells.size
-        made = self.assemble(noisy[count:], certificate, scale, look.both.wider)
-        inside = look.inside_of(made, units, scale, draw)
-        if inside is None:
-            return self.assemble(noisy[:count], certificate, scale)
-        return replace(made, inside=inside)
+        looks, count = self.looks, self.cells.size
+        noises = self.noises if looks is None else (looks[0].both, looks[1].both)
+        scale, noisy = zoomed(units, known(self.zoom), noises, draw)
+        if looks is not None:
+            look, noisy, more = looks[scale is None], noisy[:count], noisy[count:]
+            made = self.assemble(more, certificate, scale)
+            made = replace(made, raw=replace(made.raw, noise=look.both.wider))
+            inside = look.inside_of(made, units, scale, draw)
+            if inside is not None:
+                return replace(made, inside=inside)
+        return self.assemble(noisy, certificate, scale)
 
     def assemble(
-        self,
-        noisy: tuple[int, ...],
-        certificate: Certificate,
-        scale: Scale | None = None,
-        noise: NoiseLaw | None = None,
+        self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
     ) -> ReleasedDensity:
         """The released density around the mechanism's output: post-processing.
 
@@ -314,15 +301,13 @@ class DensityPlan(TriedPlan, PlanAgain):
             What was charged.
         scale : Scale, optional
             The one that was chosen.
-        noise : NoiseLaw, optional
-            On the sum, where it is not the plan's.
         """
         scale = scale or self.public_scale
         # Where none was chosen, cells are equal on the domain.
         regular = scale is None and self.zoom is not None
         shared: Json = {
             "public_size": self.size,
-            "noise": noise or self.noises[regular],
+            "noise": self.noises[regular],
             "certificate": certificate,
             "about": {**self.about, **stamp()},
         }

@@ -18,10 +18,9 @@ Where there is no peak, the look costs nothing: counts have the noise that they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,8 +52,15 @@ class SecondLook:
     whole: PureDP
     share: Fraction
 
+    def __post_init__(self) -> None:
+        """Recompute what the scales cost. Raises DpfdaError if it is more than the whole."""
+        parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - self.share, self.inside: self.share}
+        for scale, part in parts.items():
+            paid = PureDP(self.whole.epsilon * part)
+            recomputed(KNormNoise.equal(1, scale), "l1", self.width, paid)
+
     @classmethod
-    def of(cls, law: NoiseLaw, width: int, whole: PureDP, units: int) -> Self:
+    def of(cls, width: int, units: int, law: NoiseLaw, whole: Any) -> Self:
         """Beside a law on the counts of so many units, a public number, that costs the whole."""
         (narrow,) = set(vars(law)["scales"])
         share = min(max(SPENT / (units * whole.epsilon), LEAST), MOST)
@@ -63,13 +69,6 @@ class SecondLook:
             for part in (1 - share, share)
         )
         return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole, share)
-
-    def check(self) -> None:
-        """Recompute what the scales cost. Raises DpfdaError if it is more than the whole."""
-        parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - self.share, self.inside: self.share}
-        for scale, part in parts.items():
-            law, paid = KNormNoise.equal(1, scale), PureDP(self.whole.epsilon * part)
-            recomputed(law, "l1", self.width, paid)
 
     def inside_of(
         self, made: ReleasedDensity, units: PlacedPoints, scale: Scale | None, draw: Draw
@@ -83,5 +82,5 @@ class SecondLook:
         fine = fine if scale is None else fine.along(scale)
         exact = np.array(units.shares(fine), dtype=object).reshape(-1, parts)[cells].ravel()
         law = KNormNoise.equal(exact.size, self.inside)
-        noisy: Sequence[int] = [int(a) + int(b) for a, b in zip(exact, draw(law), strict=True)]
-        return Inside(tuple(noisy), law, raw.public_size, raw.exponent, tuple(cells.tolist()))
+        noisy = tuple(int(a) + int(b) for a, b in zip(exact, draw(law), strict=True))
+        return Inside(noisy, law, raw.public_size, raw.exponent, tuple(cells.tolist()))
