@@ -84,7 +84,7 @@ def one(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
         points = np.clip(law(generator, n), *domain)
         prepared = PrivateDensity(1.0, domain=domain).prepare(points)
         made = simulate_density(prepared, np.random.default_rng([*key, 3, draw]))
-        before = replace(made, proper="adaptive")
+        before = replace(made, proper="adaptive", inside=None)
         found += not np.array_equal(made.node_values, before.node_values)
         for way, release in (("peaks", made), ("before", before)):
             shares = np.diff(release.cdf(grid))
@@ -103,17 +103,26 @@ def one(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
 
 
 def told_of(release: Any, points: Floats, shown: Any, at: Floats) -> Floats:
-    """What the band of a release on equal cells is for, at points: shares of cells, or a density."""
+    """What the band of a release on equal cells is for, at points: shares of cells, or a density.
+
+    Of cells with peaks, those of their parts.
+    """
     if not release.facts.bands[0].claim.holds.startswith("the share"):
         return np.asarray(shown(at))
     edges = release.raw.cells.edges[0]
     apart = np.min(np.abs(points[:, None] - np.append(release.raw.cells.atoms, np.inf)), axis=1) > 0
     own = np.histogram(points[apart], edges)[0] / points.size / np.diff(edges)
-    return own[np.searchsorted(edges[1:-1], at, side="right")]
+    cell = np.searchsorted(edges[1:-1], at, side="right")
+    if release.inside is None:
+        return own[cell]
+    ends = np.linspace(edges[0], edges[-1], own.size * release.inside.parts + 1)
+    parts = np.histogram(points, ends)[0] / points.size / np.diff(ends)
+    divided = np.isin(cell, release.inside.cells)
+    return np.where(divided, parts[np.searchsorted(ends[1:-1], at, side="right")], own[cell])
 
 
 def held(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
-    """How often bands of releases with peaks hold the shares of all cells."""
+    """How often bands of releases with peaks hold the shares of all cells, or of their parts."""
     law, domain = PEAKS[name]
     key, rows = [seed, list(PEAKS).index(name), n, 4], list[list[float]]()
     for draw in range(draws):

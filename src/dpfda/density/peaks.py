@@ -9,39 +9,71 @@ a share that may be anything costs (the logarithm of the density of its noise ov
 one alone would leave the other to ring. Ordinary peaks, which the prior resolves, are left alone.
 
 The rest is smoothed as ever. What was set aside of a cell lies in this cell again, in the form that the
-smooth function of all counts has there. How units lie within it was not seen. All of this is made of
-the noisy counts: post-processing.
+smooth function of all counts has there. How units lie within it was not seen, unless parts of it were
+counted as well (`dpfda.density.second_look`). Then what was set aside has the mean form of normal laws
+of all places and widths, cut at the cell's ends, and of the form above, weighted by how likely the noisy
+counts of the parts are under each. All of this is made of noisy counts: post-processing.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
+import scipy
 
+from dpfda.bases.grids import frozen
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import between
 from dpfda.estimates.histospline import evidence
 from dpfda.numerics.arrays import Flags, Floats
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
+from dpfda.releases.shares import NoisyShares
 
 # Chosen on shapes that the page on densities names.
 FAR, MARGIN = 4.0, 20.0
 WIDEST, MOST = 3, 8
 # A cell has at least so many nodes, else peaks are not looked for.
 NODES_A_CELL = 2
-# Points that a cell's average is of.
-INSIDE = 64
+# How likely it is beforehand that within a cell a peak has the form of the smooth function.
+AS_SMOOTH = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Inside(NoisyShares):
+    """Noisy counts of equally many parts of each of some cells, one cell after another.
+
+    cells: Their numbers, increasing.
+    """
+
+    cells: tuple[int, ...] = field(default=(), metadata=file.INTEGERS.named("inside_cells").kept)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        increasing = list(self.cells) == sorted(set(self.cells))
+        if not self.cells or len(self.noisy) % len(self.cells) or not increasing:
+            raise ValueError("parts of cells belong to cells in their order")
+
+    @property
+    def parts(self) -> int:
+        """Of each cell."""
+        return len(self.noisy) // len(self.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """Noisy counts, shares (m,) of their cells that were set aside, and the counts without these."""
+    """Noisy counts, shares (m,) of their cells that were set aside, and the counts without these.
+
+    inside: Noisy counts of parts of cells.
+    """
 
     raw: ReleasedHistogram
     shares: Floats
     rest: ReleasedHistogram
+    inside: Inside | None = None
 
     @property
     def mass(self) -> float:
@@ -50,14 +82,33 @@ class Peaks:
 
     def on_nodes(self, nodes: int) -> Floats:
         """Their density at the midpoints of equal parts of the interval, per unit of its length."""
-        form = self.raw.on_grid([nodes]) - (1 - self.mass) * self.rest.on_grid([nodes])
+        rest = (1 - self.mass) * self.rest.on_grid([nodes])
+        form = self.raw.on_grid([nodes]) - rest
         cell = np.arange(nodes) * self.shares.size // nodes
         form = np.where(self.shares[cell] > 0, np.maximum(form, 0.0), 0.0)
         held = np.bincount(cell, form, self.shares.size)
         form = np.where(held[cell] > 0, form, self.shares[cell] > 0)
         held = np.bincount(cell, form, self.shares.size)
         scale = self.shares / np.where(held > 0, held, 1.0) * nodes / self.raw.cells.volume
-        return np.asarray(form * scale[cell])
+        values = np.asarray(form * scale[cell])
+        return values if self.inside is None else self._seen(self.inside, values, rest)
+
+    def _seen(self, inside: Inside, values: Floats, rest: Floats) -> Floats:
+        """The same with the form within each cell that its parts show; rest: all others there."""
+        cells, size, length = list(inside.cells), self.raw.size, self.raw.cells.volume / values.size
+        ends = np.linspace(0.0, 1.0, self.shares.size * inside.parts + 1)
+        own, others = (
+            _moved(length * each, ends).reshape(-1, inside.parts)
+            for each in (values, np.maximum(rest, 0.0))
+        )
+        # A node may lie in two cells.
+        held = own.sum(axis=1, keepdims=True)
+        own = own * self.shares[:, None] / np.where(held > 0, held, 1.0)
+        seen = inside.counts.reshape(-1, inside.parts) / size - others[cells]
+        # The scale of Laplace noise, in shares.
+        scale = inside.deviation / math.sqrt(2) / size
+        own[cells] = [_likely_form(*each, scale) for each in zip(seen, own[cells], strict=True)]
+        return _moved(own.ravel(), np.linspace(0.0, 1.0, values.size + 1)) / length
 
     def half_width(self, level: float) -> float:
         """How far noise puts the height of a peaked cell off at most, per unit of length."""
@@ -78,17 +129,58 @@ class Peaks:
         # that it goes between is in it.
         height = here * between(values, held) * slopes
         far = here * math.sqrt(1.5) * self.half_width(level) * slopes
+        if self.inside is not None:
+            # Noise in parts may have moved all of a cell.
+            most = np.append(self.shares, 0.0)[np.where(here, cell, -1)] * count / self.raw.cells.volume
+            height, far = height / 2, height / 2 + self.inside.parts * (most * slopes + far)
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
         return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
         at, unit = int(np.argmax(self.shares)), self.raw.unit
+        seen = "How they lie within a cell was not seen: all of them may have one value"
+        if self.inside is not None:
+            seen = f"Cells with peaks were divided into {self.inside.parts}, counted with more noise"
         return (
             f"{self.mass:.0%} of the {unit}s lie in peaks narrower than cells, most of them between "
-            f"{edges[at]:g} and {edges[at + 1]:g}. How they lie within a cell was not seen: all "
-            "of them may have one value"
+            f"{edges[at]:g} and {edges[at + 1]:g}. {seen}"
         )
+
+
+def _moved(shares: Floats, ends: Floats) -> Floats:
+    """Shares of equal parts of [0, 1], even within each, as shares of parts with these ends."""
+    reached = np.append(0.0, np.cumsum(shares))
+    return np.diff(np.interp(ends, np.linspace(0.0, 1.0, reached.size), reached))
+
+
+def _likely_form(seen: Floats, own: Floats, scale: float) -> Floats:
+    """Mean form of what was set aside of a cell, given Laplace noise in its noisy parts.
+
+    seen: array (K,). Noisy shares of the parts, without the rest.
+    own: array (K,). As the smooth function has them.
+    """
+    forms, chances = _forms(seen.size)
+    forms = np.vstack([own, own.sum() * forms])
+    chances = np.append(math.log(AS_SMOOTH), math.log1p(-AS_SMOOTH) + chances)
+    believed = chances - np.abs(seen - forms).sum(axis=1) / scale
+    weights = np.exp(believed - believed.max())
+    return np.asarray(weights @ forms / weights.sum())
+
+
+@lru_cache(maxsize=8)
+def _forms(parts: int) -> tuple[Floats, Floats]:
+    """Shares (k, K) of the parts of a cell under normal laws, and the logarithms of their chances.
+
+    All widths are as likely as each other, and of one width all places.
+    """
+    widths = np.geomspace(0.25, parts, 2 * max(2, parts.bit_length()) - 3)
+    width, place = np.meshgrid(widths, np.arange(-parts, 3 * parts + 1) / 2, indexing="ij")
+    near = np.abs(place - np.clip(place, 0, parts)) <= 2 * width
+    chances = np.broadcast_to(-np.log(near.sum(axis=1) * widths.size)[:, None], near.shape)[near]
+    ends = (np.arange(parts + 1.0) - place[near][:, None]) / width[near][:, None]
+    forms = np.diff(scipy.special.ndtr(ends), axis=1)
+    return frozen(forms / forms.sum(axis=1, keepdims=True)), frozen(chances)
 
 
 def peaks_of(raw: ReleasedHistogram, nodes: int) -> Peaks | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -20,13 +21,14 @@ from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
 from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
+from dpfda.density.second_look import SecondLook
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import known, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -44,6 +46,7 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
+from dpfda.publication.distances import Draw
 from dpfda.publication.trials import ORDINARY, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.releases.words import points_words
@@ -116,6 +119,16 @@ class DensityPlan(TriedPlan, PlanAgain):
         return self.noise, self.unplaced or self.noise
 
     @property
+    def looks(self) -> tuple[SecondLook, SecondLook] | None:
+        """Into cells with peaks, in either case; None where what is charged is not pure epsilon."""
+        zoom, pure = self.zoom, isinstance(self.counted, PureDP)
+        if zoom is None or not pure or self.smoothing != "adaptive" or self.cells.atoms:
+            return None
+        parts = self.counted, added([zoom.parts[1], self.counted])
+        first, second = map(partial(SecondLook.of, self.width, zoom.size), self.noises, parts)
+        return first, second
+
+    @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged, for everything."""
         parts = [] if self.zoom is None else self.zoom.parts
@@ -150,6 +163,9 @@ class DensityPlan(TriedPlan, PlanAgain):
         if self.zoom is not None:
             words = words.replace("a public scale", "a scale chosen privately")
             words += ", or on that itself where units are spread widely"
+        if self.looks is not None:
+            share = float(self.looks[0].share)
+            words += f"; parts of those that show peaks, for {share:.1%} of what counts cost, if any do"
         return words + self.cells.atoms_words
 
     @property
@@ -257,6 +273,20 @@ class DensityPlan(TriedPlan, PlanAgain):
     def total(self, weights: list[int]) -> list[int]:
         """The integers that get noise, from the sum of the shares of cells. Private like these."""
         return weights if self.elements is None else self.elements.total(weights)
+
+    def of_units(self, units: Any, certificate: Certificate, draw: Draw) -> ReleasedDensity:
+        """The release of points whose cells are chosen first; the caller has charged for all."""
+        looks, count = self.looks, self.cells.size
+        noises = self.noises if looks is None else (looks[0].both, looks[1].both)
+        scale, noisy = zoomed(units, known(self.zoom), noises, draw)
+        if looks is not None:
+            look, noisy, more = looks[scale is None], noisy[:count], noisy[count:]
+            made = self.assemble(more, certificate, scale)
+            made = replace(made, raw=replace(made.raw, noise=look.both.wider))
+            inside = look.inside_of(made, units, scale, draw)
+            if inside is not None:
+                return replace(made, inside=inside)
+        return self.assemble(noisy, certificate, scale)
 
     def assemble(
         self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
@@ -416,11 +446,10 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
     """Charge, draw, add: the released density."""
     plan = prepared.plan
     if plan.zoom is not None:
-        zoom, certificate = plan.zoom, plan.certified()
-        zoom.check()
+        certificate = plan.certified()
+        plan.zoom.check()
         charge(paying, certificate, plan.entry())
-        scale, noisy = zoomed(prepared.total, zoom, plan.noises, lambda law: law.draw())
-        return plan.assemble(noisy, certificate, scale)
+        return plan.of_units(prepared.total, certificate, lambda law: law.draw())
     noisy, certificate = publish_integers(
         prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,
         plan.tuning,

@@ -57,6 +57,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -347,8 +348,8 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
     return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
 
 
-# On counts at a chosen place, and on counts where none is chosen.
-Noises = tuple[NoiseLaw, NoiseLaw]
+# On counts at a chosen place, and on counts where none is chosen: laws of noise, or of noise twice.
+Noises = tuple[Any, Any]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
@@ -370,7 +371,9 @@ def zoomed(
 
 
 def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
+    # Noise may be of several laws, one after another.
+    exact = units.shares(cells)
+    return tuple(int(a) + int(b) for a, b in zip(exact * (len(noise) // len(exact)), noise, strict=True))
 
 
 def spread(count: int) -> Integers:

@@ -15,7 +15,7 @@ from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
 from dpfda.density.many_cells import nodes_of
-from dpfda.density.peaks import Peaks, peaks_of
+from dpfda.density.peaks import Inside, Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
 from dpfda.density.sample_band import (
     REPEATED,
@@ -38,6 +38,7 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import kinds
+from dpfda.releases.promise import given
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
@@ -84,6 +85,8 @@ class ReleasedDensity(LinearDensity):
     step : float, optional
         Where there is one, only values that many steps from the first end of the domain can be, and
         `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
+    inside : dpfda.density.peaks.Inside, optional
+        Noisy counts of parts of the cells where `raw` has peaks.
 
     Examples
     --------
@@ -99,6 +102,8 @@ class ReleasedDensity(LinearDensity):
     (5,)
     """
 
+    inside: Inside | None = None
+
     _FORMAT: ClassVar[str] = "dpfda-density"
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
@@ -109,6 +114,7 @@ class ReleasedDensity(LinearDensity):
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
         "step": file.entry(lambda step: length(step, "step")).or_absent,
+        "inside": file.itself(Inside.from_json).or_absent,
     }
 
     @cached_property
@@ -139,10 +145,11 @@ class ReleasedDensity(LinearDensity):
         """What was set aside before smoothing, if anything."""
         if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
             return None
-        return peaks_of(self.raw, self._nodes)
+        found = peaks_of(self.raw, self._nodes)
+        return found if found is None else replace(found, inside=self.inside)
 
     def _rest(self, peaks: Peaks) -> ReleasedDensity:
-        return replace(self, raw=peaks.rest, proper="adaptive")
+        return replace(self, raw=peaks.rest, proper="adaptive", inside=None)
 
     @property
     def _nodes(self) -> int:
@@ -195,8 +202,13 @@ class ReleasedDensity(LinearDensity):
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
 
-    def _edges(self, raw: ReleasedHistogram) -> Floats:
-        return raw.cells.edges[0] if self.scale is None else self.scale.edges(raw.cells.size)
+    def _edges(self, raw: ReleasedHistogram, parts: int = 1) -> Floats:
+        """Ends of the cells of an interval, or of so many parts of each, in the units of the data."""
+        if self.scale is not None:
+            return self.scale.edges(raw.cells.size * parts)
+        if parts == 1:
+            return raw.cells.edges[0]
+        return np.linspace(*raw.domain_range[0], raw.cells.size * parts + 1)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the density of these units, or for that of the same cells; never below zero.
@@ -217,7 +229,9 @@ class ReleasedDensity(LinearDensity):
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
             if self._by_cells:
-                made = cells_band(self.raw, own, asked, self._edges(self.raw))
+                inside = None if self._peaks is None else self._peaks.inside
+                fine = None if inside is None else self._edges(self.raw, inside.parts)
+                made = cells_band(self.raw, own, asked, self._edges(self.raw), inside, fine)
                 shares = settled(replace(made, points=where), line)
                 if (
                     self.raw.smoothing == "monotone"
@@ -307,6 +321,15 @@ class ReleasedDensity(LinearDensity):
         if "stated" not in held and isinstance(raw, ReleasedHistogram) and raw.cells.atoms:
             raise ValueError("a density without atoms is made of counts without any")
         return held
+
+    def _checked(self) -> None:
+        if self.inside is None:
+            return
+        if not isinstance(self.raw, ReleasedHistogram) or self.inside.cells[-1] >= self.raw.cells.size:
+            raise ValueError("parts are of cells of an interval")
+        # The same stage paid for both.
+        paid = [*self.raw._added_noise(), *self.inside._added_noise(self.neighbours)]
+        given(self.certificate, paid)
 
     # Tables, pictures and words.
 

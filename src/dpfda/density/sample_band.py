@@ -3,8 +3,9 @@
 Two functions are the sample's. Where the noisy counts look like those of a density that is smooth from
 cell to cell, it is the one that an unlimited budget would publish, whose distance is simulated under the
 prior of smoothing. Where they do not (`is_rough`, peaks that were set aside), the units' shares of the
-cells over their sizes, whose distance has a known law. Counts may be rough because few cells hold most
-of a smooth density: then the band reaches as far as one for it, too.
+cells, or of their parts where these were counted, over their sizes: its distance has a known law. Counts
+may be rough because few cells hold most of a smooth density: then the band reaches as far as one for it,
+too.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
-from dpfda.bases.cells import synthesise
+from dpfda.bases.cells import CellGrid, synthesise
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import between
+from dpfda.density.peaks import Inside
 from dpfda.estimates.histospline import Smoother
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.parameters import known
 from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
@@ -88,19 +91,42 @@ def _reach(
     return band_from_errors(none, np.abs(drawn), asked.level, asked.simultaneous, positions.T).upper
 
 
-def cells_band(raw: ReleasedHistogram, at: Floats, asked: Asked, edges: Floats) -> Band:
+def cells_band(
+    raw: ReleasedHistogram,
+    at: Floats,
+    asked: Asked,
+    edges: Floats,
+    inside: Inside | None = None,
+    ends: Floats | None = None,
+) -> Band:
     """Band for the units' own shares of the cells that points (q, 1) lie in, over the cells' lengths.
 
     Exact, whatever the data are: noise on cells is independent and no smoothing is involved. Where the
-    number of units is private, shares are over the released one.
+    number of units is private, shares are over the released one. Of cells whose parts were counted, it
+    is for the parts.
 
     edges: array (m + 1,). Of the cells, in the units that lengths are in.
+    inside: Noisy counts of parts of cells.
+    ends: array (m K + 1,). Of as many parts of all cells.
     """
-    cell = replace(raw.cells, atoms=()).index(at)
-    beyond = 1 - asked.level ** (1 / (np.unique(cell).size if asked.simultaneous else 1))
-    width, shares = raw.noise_reach(beyond), (raw.counts / raw.size)[cell]
-    ends = (np.maximum(shares + side, 0.0) for side in (-width, width))
-    lower, upper = (end / np.diff(edges)[cell] for end in ends)
+    cell = place = replace(raw.cells, atoms=()).index(at)
+    divided = np.zeros(cell.shape, dtype=bool)
+    if inside is not None:
+        part = CellGrid.regular(raw.cells.size * inside.parts, raw.domain_range).index(at)
+        divided = np.isin(part // inside.parts, inside.cells)
+        place = np.where(divided, part, -1 - cell)
+    beyond = 1 - asked.level ** (1 / (np.unique(place).size if asked.simultaneous else 1))
+    width, shares = np.full(cell.shape, raw.noise_reach(beyond)), (raw.counts / raw.size)[cell]
+    lengths = np.diff(edges)[cell]
+    if inside is not None:
+        counts = np.zeros((raw.cells.size, inside.parts))
+        counts[list(inside.cells)] = inside.counts.reshape(-1, inside.parts)
+        here = part[divided]
+        shares[divided] = counts.ravel()[here] / raw.size
+        # Of Laplace noise.
+        width[divided] = -math.log(beyond) / math.sqrt(2) * inside.deviation / raw.size
+        lengths[divided] = np.diff(known(ends))[here]
+    lower, upper = (np.maximum(shares + side, 0.0) / lengths for side in (-width, width))
     return Band(at, lower, upper, asked.level, asked.simultaneous)
 
 

@@ -14,7 +14,6 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.density.plan import DensityPlan
-from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
@@ -215,11 +214,11 @@ def simulate_density(
         choices = generator.spawn(1)[0]
 
         def draw(law: NoiseLaw) -> list[int]:
-            source = generator if law in plan.noises else choices
+            counted = (*plan.noises, *(look.both for look in plan.looks or ()))
+            source = generator if law in counted else choices
             return [int(z) for z in np.rint(law.simulate(source, 1)[0]) * noise]
 
-        scale, counts = zoomed(prepared.total, plan.zoom, plan.noises, draw)
-        return replace(plan, about=marked).assemble(counts, plan.certified(), scale)
+        return replace(plan, about=marked).of_units(prepared.total, plan.certified(), draw)
     exact = exact_totals(prepared.total)
     drawn = np.rint(plan.noise.simulate(generator, 1)[0]) * noise
     noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
