@@ -556,7 +556,7 @@ def test_what_a_shift_is_at_most_is_so_with_its_chance():
     for level in (0.9, 0.98):
         most = np.array([each.at_most(level, 9000) for each in made]) * 9000 * 2**20
         missed = int(np.sum(most < exact))
-        # Had noise been larger or smaller by the root of two, its tail would be that power of the chance.
+        # Of noise that is larger or smaller by the root of two, the tail has such a power of the chance.
         chances = [0.5 * (2 * (1 - level)) ** power for power in (1, 2**0.5, 0.5**0.5)]
         fits = [binomtest(missed, draws, chance).pvalue for chance in chances]
         assert fits[0] > FALSE_ALARM
@@ -605,6 +605,18 @@ def test_a_shift_has_its_part_of_the_level_where_its_radius_is_not_kept(monkeypa
     band, line = release.band(0.95, points=grid), release(grid)
     assert band.lower == pytest.approx(np.minimum(low, line))
     assert band.upper == pytest.approx(np.maximum(high, line))
+
+
+def test_where_bounds_are_far_nearer_than_elsewhere_nothing_is_said_of_a_shift():
+    reach = np.where(GRID < 0.5, 5.0, 5e-3)
+    rows = np.random.default_rng(8).uniform(-0.2, 0.2, (9000, 1)) * reach
+    estimator = mean(epsilon=10.0, bounds=ValueBounds(-reach, reach))
+    made = (estimator.fit(rows).release_ for _ in range(40))
+    release = next(each for each in made if each.mechanism["radius"] < 0.5)
+    band = release.band(0.95, points=GRID)
+    said = (band.upper - band.lower) / (2 * reach)
+    assert np.array_equal(said == 1, GRID >= 0.5)
+    assert np.all(said[GRID < 0.5] < 0.1)
 
 
 @pytest.mark.parametrize("narrow", [1e-3, 1e-4, 1e-7])

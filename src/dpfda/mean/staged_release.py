@@ -267,8 +267,12 @@ class CloserMean(HeldCloser):
 
     @property
     def _is_proved(self) -> bool:
-        told = self.distance is not None or self.excess is not None or not self._is_held
-        return told and super()._is_proved
+        return self._tells_mean and super()._is_proved
+
+    @property
+    def _tells_mean(self) -> bool:
+        """Whether what is told is told of the mean between the bounds that were stated."""
+        return self.distance is not None or self.excess is not None or not self._is_held
 
     @property
     def _is_held(self) -> bool:
@@ -296,7 +300,7 @@ class CloserMean(HeldCloser):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         band = super()._mean_band(asked, at)
-        if self.order or self._is_proved:
+        if self.order or self.distance is not None or (self._tells_mean and self._tells_points):
             return band
         lower, upper = self._limits_at(at) or (0.0, 0.0)
         beside = self.clipped * (np.asarray(upper) - lower)

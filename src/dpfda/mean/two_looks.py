@@ -9,9 +9,10 @@ noisy counts alone (what is left, and all of delta). Where a radius is worth a t
 left (pure e3) first measures how far it would move the mean; where that is not small, the stated bounds
 stay.
 Last, the largest distance of the line from the mean between the stated bounds may be measured: by sides
-of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`).
+of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`). The
+band is by that and by cells and try (`CloserMean`): docs/appendix/two_looks.md.
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
-whole is charged once, before the first noise: docs/appendix/two_looks.md.
+whole is charged once, before the first noise.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     @property
     def _tells_points(self) -> bool:
-        """Whether there is such a measurement, of a public number; of lines that borrow distances are."""
+        """Whether there is that, of a public number; of a line that borrows only without a distance."""
         widths = self.widths
         there = self._limits is not None and widths.whole and widths.count is None
         return there and not (widths.posterior.borrows and self.distance is not None)
@@ -226,9 +226,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         """Whether its band holds the mean whatever it is: not if the release was picked by its score."""
         if self.order or not self._is_line or "selected" in self.about:
             return False
-        widths = self.widths
-        whole = widths.whole and widths.count is None and not widths.posterior.borrows
-        return self.distance is not None or whole
+        return self.distance is not None or (self._tells_points and not self.widths.posterior.borrows)
 
     @cached_property
     def _left_out(self) -> Floats:
