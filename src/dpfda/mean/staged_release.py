@@ -96,8 +96,8 @@ class Excess(file.Written):
         Its noise is Laplace, which is beyond that on one side with a chance of 1 - level; and one unit
         for its rounding, one for that of the number.
         """
-        beyond = float(self.noise.scales[0]) * math.log(0.5 / (1 - level))
-        return max(self.noisy + beyond + 2, 0.0) / UNIT / count
+        beyond = self.scale(count) * math.log(0.5 / (1 - level))
+        return max(self.average(count) + beyond + 2 / UNIT / count, 0.0)
 
     def added(self, neighbours: Neighbours) -> AddedNoise:
         """Its noise, which the last stage paid for. A unit moves it by no more than the width."""
