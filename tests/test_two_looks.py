@@ -595,6 +595,8 @@ def test_a_band_is_what_distance_and_cells_both_allow(budget):
     assert band.lower == pytest.approx(np.minimum(low, line), abs=1e-6)
     assert band.upper == pytest.approx(np.maximum(high, line), abs=1e-6)
     assert release._is_proved
+    if release.distance is not None:
+        assert np.all(release.band(0.5, points=grid).upper < band.upper)
 
 
 def test_a_shift_has_its_part_of_the_level_where_its_radius_is_not_kept(monkeypatch):

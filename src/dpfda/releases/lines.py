@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.bases.priors import CurvePrior
-from dpfda.estimates.widths import around_lines, around_slopes
+from dpfda.estimates.widths import around_lines, around_slopes, check_offered
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -169,6 +169,8 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
+        if self.distance is None:
+            check_offered(asked.level)
         ends = None if self.order else self._measured_ends(asked, at)
         if ends is None or (self.widths.posterior.borrows and self.distance is None):
             half, line = _half_widths((self,), asked, at), self._uncut(at)
