@@ -251,8 +251,8 @@ def off(noisy, exact, scales):
 @pytest.mark.parametrize(("points", "draws"), [(12, 250), (30, 900)])
 def test_every_stage_of_a_publication_gets_its_noise(points, draws):
     found, rough = drawn_by_stage(points, draws)
-    # The largest distance is told by sides of the closer look's box: from 20 cells on, and of fewer where
-    # records are held closer.
+    # The largest distance is told by sides of the closer look's box: from 20 cells on, and of fewer
+    # where records are held closer.
     sizes = {size for size, _ in found["box"]}
     assert sizes == ({12, 13} if points == 12 else {32})
     assert fits_only_at_its_scale(found["rough"], gamma(len(rough)).cdf)
