@@ -83,7 +83,7 @@ def run(sets: Sequence[CurveSet], draws: int, strengths: Sequence[int] = STRENGT
                 "name": each.name, "half": "set on" if place % 2 else "told", "n_epsilon": strength,
                 "one": one["error"], "two": two["error"], "ratio": two["error"] / one["error"],
                 "radius": two["radius"], "one_holds": one["holds"], "two_holds": two["holds"],
-                "widths": two["width"] / one["width"], "planned": two["planned"],
+                "widths": two["width"] / two["error"] / 2, "planned": two["planned"],
             })  # fmt: skip
     return rows
 
@@ -132,7 +132,7 @@ def table(rows: Sequence[Row]) -> str:
             ])  # fmt: skip
     header = ["sets", "n epsilon", "error over one look's", "worst", "best", "above 1.03"]
     return common.markdown_table(
-        [*header, "one look's band holds", "two looks'", "width over", "planned"], cells
+        [*header, "one look's band holds", "two looks'", "half-width over error", "planned"], cells
     )
 
 

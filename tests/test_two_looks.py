@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import gamma
+from scipy.stats import binomtest, gamma
 from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateMean, Reading, load
@@ -38,7 +38,7 @@ from dpfda.mechanisms.design.radii import (
 from dpfda.noise import BoxNoise
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, publish_curve
 from dpfda.publication.distances import largest_distance, line_in_integers
@@ -143,10 +143,11 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(moves):
     made = mean(epsilon=10.0, **relation).fit(curves_of()).release_
     first, last = made.first, made.noise
     epsilon = {name: cost.guarantee.epsilon for name, cost in _costs(made).items()}
-    # What is added beyond a radius lies between 0 and its width, whoever comes or goes.
+    # What is cut off of a record lies between - and + half of that; who is replaced may turn it round.
     tried, plan = made.excess, mean(epsilon=10.0, **relation).plan(9000)
-    assert tried.width == math.floor((tried.reach - tried.radius) * 2**20) + 8
-    assert 0 <= tried.noise.scales[0] - Fraction(tried.width) / plan.tried[0].epsilon <= 1
+    width = math.ceil(moves * math.floor((tried.reach - tried.radius) * 2**20) / 2) + 8
+    assert tried.width(made.neighbours) == width
+    assert 0 <= tried.noise.scales[0] - Fraction(width) / plan.tried[0].epsilon <= 1
     assert plan.tried[0].epsilon + plan.tried[1].epsilon == epsilon[LAST]
     epsilon[LAST] = plan.tried[1].epsilon
     counts = made.selection.noise
@@ -233,8 +234,8 @@ def drawn_by_stage(points, draws):
             told = [(number - apart) / made.distance.scale for number in made.distance.numbers]
             sums += told
             found["sides"].append(told[0])
-        found["box"].append(np.max(np.abs(sums)))
-    return found, rough, len(sums)
+        found["box"].append((len(sums), np.max(np.abs(sums))))
+    return found, rough
 
 
 def shifted(plan, records, line, radius, draw=lambda law: [0]):
@@ -249,11 +250,15 @@ def off(noisy, exact, scales):
 
 @pytest.mark.parametrize(("points", "draws"), [(12, 250), (30, 900)])
 def test_every_stage_of_a_publication_gets_its_noise(points, draws):
-    found, rough, whole = drawn_by_stage(points, draws)
-    # From 20 cells on the largest distance is told by sides of the closer look's box.
-    assert (whole > points) == bool(found["sides"]) == (points == 30)
+    found, rough = drawn_by_stage(points, draws)
+    # The largest distance is told by sides of the closer look's box: from 20 cells on, and of fewer
+    # where records are held closer.
+    sizes = {size for size, _ in found["box"]}
+    assert sizes == ({12, 13} if points == 12 else {32})
     assert fits_only_at_its_scale(found["rough"], gamma(len(rough)).cdf)
-    assert fits_only_at_its_scale(found["box"], gamma(whole).cdf)
+    for size in sizes:
+        own = [farthest for each, farthest in found["box"] if each == size]
+        assert fits_only_at_its_scale(own, gamma(size).cdf)
     assert fits_only_at_its_scale(np.abs(found["counts"]), lambda x: 1 - np.exp(-x))
     # Of fewer the sum of all sizes tells more: it is a Gamma variable.
     beyond = np.abs(found["beyond"])
@@ -263,11 +268,10 @@ def test_every_stage_of_a_publication_gets_its_noise(points, draws):
         assert beyond.size > 700
         assert chances[1] > 1 - 1e-5
         assert chances[2] < 1e-5
-    # One side of a box with its sign away: R U.
-    assert not found["sides"] or fits_only_at_its_scale(
-        np.abs(found["sides"]),
-        lambda x: 1 - gamma.sf(x, whole + 1) + x / whole * gamma.sf(x, whole),
-    )
+        # One side of a box with its sign away: R U.
+        assert fits_only_at_its_scale(
+            np.abs(found["sides"]), lambda x: 1 - gamma.sf(x, 33) + x / 32 * gamma.sf(x, 32)
+        )
 
 
 @pytest.mark.parametrize("loops", [False, True], ids=["numpy", "compiled"])
@@ -515,7 +519,7 @@ def test_a_replaced_record_moves_what_is_cut_off_by_no_more_than_its_width(other
     plan = pair[0].plan
     for line in (np.sin(GRID), np.full(12, 4.99), np.full(12, -5.0), np.linspace(-5, 5, 12)):
         found = [shifted(plan, each.total, line, radius) for each in pair]
-        assert abs(found[0].noisy - found[1].noisy) <= found[0].width
+        assert abs(found[0].noisy - found[1].noisy) <= found[0].width(plan.neighbours)
         nearest = np.minimum(line + 5, 5 - line).min() / 10
         assert found[0].reach == pytest.approx(1 - min(nearest, radius))
 
@@ -526,7 +530,101 @@ def test_a_record_may_move_what_is_cut_off_by_its_whole_width():
     sums = [shifted(each.plan, each.total, np.zeros(12), 0.25) for each in pair]
     assert [each.noisy for each in sums] == pytest.approx([0, 2**19], abs=2)
     # Beside which noise allows for rounding.
-    assert sums[0].width == 2**19 + 8
+    assert sums[0].width(Neighbours.REPLACE_ONE) == 2**19 + 8
+
+
+@pytest.mark.parametrize("record", [-5.0, 5.0, 0.0, 1.7])
+@pytest.mark.parametrize("level", [0.0, 2.0, -4.99])
+def test_a_record_more_moves_what_is_cut_off_by_half_of_that(record, level):
+    estimator = mean(epsilon=5000.0, neighbours="add-remove", public_size=2)
+    rows = np.repeat([[-5.0], [5.0], [record]], 12, axis=1)
+    pair = [prepared_looks(estimator, records) for records in (rows[:2], rows)]
+    plan, line = pair[0].plan, np.full(12, level)
+    found = [shifted(plan, each.total, line, 0.25) for each in pair]
+    moved, tried = abs(found[0].noisy - found[1].noisy), plan.tries(line, 0.25)
+    # Between the least and the most that is kept of ten: half on both sides, or a quarter at a bound.
+    half = (1 - min(0.5, 0.25 + min(level + 5, 5 - level) / 10)) / 2
+    assert tried.width == pytest.approx(half * 2**20 + 8, abs=1)
+    assert moved <= tried.width
+    # The records at the bounds move it by all of that.
+    if abs(record) == 5 and level == 0:
+        assert moved >= tried.width - 10
+
+
+def test_what_a_shift_is_at_most_is_so_with_its_chance():
+    plan = mean(epsilon=20.0).plan(9000)
+    tried = plan.tries(np.zeros(12), 0.125)
+    sums = [prepared_looks(mean(epsilon=20.0), curves_of()).total.on_grid(each)
+            for each in (plan.whole, plan.held(np.zeros(12), 0.125))]  # fmt: skip
+    exact, draws = tried.released(*sums, lambda law: [0]).noisy, 4000
+    assert exact > 2 * tried.noise.scales[0]
+    made = [tried.released(*sums) for _ in range(draws)]
+    for level in (0.9, 0.98):
+        most = np.array([each.at_most(level, 9000) for each in made]) * 9000 * 2**20
+        missed = int(np.sum(most < exact))
+        # Of noise that is larger or smaller by the root of two, the tail has such a power of the chance.
+        chances = [0.5 * (2 * (1 - level)) ** power for power in (1, 2**0.5, 0.5**0.5)]
+        fits = [binomtest(missed, draws, chance).pvalue for chance in chances]
+        assert fits[0] > FALSE_ALARM
+        assert max(fits[1:]) < FALSE_ALARM
+
+
+def held_of_many_points(**parameters):
+    """One that was held closer, on so many points that the largest distance is told as well."""
+    grid = np.linspace(0, 1, 30)
+    shifts = np.random.default_rng(8).uniform(-2, 2, (9000, 1))
+    estimator = mean(epsilon=10.0, domain=Domain(grid), **parameters)
+    made = (estimator.fit(2 * np.sin(3 * grid) + shifts).release_ for _ in range(40))
+    return next(each for each in made if each.mechanism["radius"] < 0.5)
+
+
+@pytest.mark.parametrize("budget", [{}, {"delta": 1e-6}], ids=str)
+def test_a_band_is_what_distance_and_cells_both_allow(budget):
+    release = held_of_many_points(**budget)
+    grid, tried, count = release.grid_points, release.excess, release.count
+    band, line = release.band(0.95, points=grid), release(grid)
+    # Two fifths of what the level leaves for the shift, and the rest for one or for both.
+    ways = 1 if release.distance is None else 2
+    level = 1 - 0.6 * 0.05 / ways
+    assert ways == (1 if budget else 2)
+    beyond = tried.noise.scales[0] * math.log(0.5 / (0.4 * 0.05)) + 2
+    shift = 10 * max(tried.noisy + beyond, 0) / 2**20 / count
+    low, high = (10 * np.array(end) - 5 for end in release.widths.measured(level, True))
+    low, high = low - shift, high + shift
+    if release.distance is not None:
+        most = 10 * max(release.distance.at_most(level, count), release.widths.typical_error)
+        assert np.any(low > line - most), "cells tell more somewhere"
+        low, high = np.maximum(low, line - most), np.minimum(high, line + most)
+    assert band.lower == pytest.approx(np.minimum(low, line), abs=1e-6)
+    assert band.upper == pytest.approx(np.maximum(high, line), abs=1e-6)
+    assert "whatever the curves are" in release.report().replace("\n", " ")
+    if release.distance is not None:
+        assert np.all(release.band(0.5, points=grid).upper < band.upper)
+
+
+def test_a_shift_has_its_part_of_the_level_where_its_radius_is_not_kept(monkeypatch):
+    # Which hangs on its noise: else a band would miss more often than it says.
+    monkeypatch.setattr("dpfda.mean.radius.TOLERATED", -50.0)
+    grid = np.linspace(0, 1, 12)
+    made = (mean(epsilon=10.0).fit(curves_of()).release_ for _ in range(20))
+    release = next(each for each in made if each.excess is not None)
+    assert (release.mechanism["radius"], release.distance) == (0.5, None)
+    low, high = (10 * np.array(end) - 5 for end in release.widths.measured(1 - 0.6 * 0.05, True))
+    band, line = release.band(0.95, points=grid), release(grid)
+    assert band.lower == pytest.approx(np.minimum(low, line))
+    assert band.upper == pytest.approx(np.maximum(high, line))
+
+
+def test_where_bounds_are_far_nearer_than_elsewhere_nothing_is_said_of_a_shift():
+    reach = np.where(GRID < 0.5, 5.0, 5e-3)
+    rows = np.random.default_rng(8).uniform(-0.2, 0.2, (9000, 1)) * reach
+    estimator = mean(epsilon=10.0, delta=1e-6, bounds=ValueBounds(-reach, reach))
+    made = (estimator.fit(rows).release_ for _ in range(40))
+    release = next(each for each in made if each.mechanism["radius"] < 0.5)
+    band = release.band(0.95, points=GRID)
+    said = (band.upper - band.lower) / (2 * reach)
+    assert np.array_equal(said == 1, GRID >= 0.5)
+    assert np.all(said[GRID < 0.5] < 0.1)
 
 
 @pytest.mark.parametrize("narrow", [1e-3, 1e-4, 1e-7])
@@ -542,9 +640,11 @@ def test_bounds_that_are_far_nearer_at_some_points_have_a_try(narrow, relation):
         assert tried.moved <= tried.width
         ends = [
             shifted(plan, prepared_looks(estimator, np.array(rows) * upper).total, line, 0.03).noisy
-            for rows in ([[0.0], [0.0], [0.0]], [[1.0], [0.0], [0.0]])
+            for rows in ([[0.0]] * 3, [[1.0], [0.0], [0.0]], [[0.0]] * 2)
         ]
-        assert 0.99 * tried.width <= abs(ends[0] - ends[1]) <= tried.width
+        # Of a record that is replaced, or of one that goes.
+        moved = abs(ends[0] - ends[2 if relation else 1])
+        assert 0.99 * tried.width <= moved <= tried.width
 
 
 def test_sums_of_masked_parts_have_no_try():

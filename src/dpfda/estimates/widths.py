@@ -253,7 +253,6 @@ class Widths:
         Of a private number of units the error is not in it: there is none then. Of a group that borrows
         it only cuts a narrower band, and has a part of what the level leaves.
         """
-        check_offered(level)
         if not self.whole or self.count is not None:
             return None
         model = self.posterior.model

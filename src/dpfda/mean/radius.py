@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from dpfda.mean.staged_release import ROUNDED, TOLERATED, Excess, width_beyond
+from dpfda.mean.staged_release import TOLERATED, Excess, width_of_shift
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
@@ -32,9 +32,11 @@ class RadiusTry:
     a record x at a point become an integer k(x) of size h at most under the one rule, k'(x) of size h'
     under the other, in the finer of their units. As the stated bounds contain the others, k(x) - k'(x)
     falls nowhere, and goes from h' - h to h - h': its size is at most h - h', and what rounding adds. So
-    much at most does one unit move the difference of the two sums, or twice that if it is replaced. From
-    the difference is taken what the middles of the bounds are apart, and it is counted in shares of
-    their distance. The largest size among all points gets noise, and moves by no more than one of them.
+    much at most does one unit move the difference of the two sums if it comes or goes, and twice that if
+    it is replaced. From the difference is taken what the middles of the bounds are apart, and it is
+    counted in shares of their distance, 2 h. Of these a unit moves (1 - h'/h) / 2, or 1 - h'/h, which is
+    the reach less the radius at most. The largest size among all points gets noise, and moves by no more
+    than one of them.
 
     It is what the mean itself is moved by: what is cut off above and below cancels.
 
@@ -62,7 +64,7 @@ class RadiusTry:
 
     @property
     def width(self) -> int:
-        return width_beyond(self.radius, self.reach) + ROUNDED
+        return width_of_shift(self.radius, self.reach, self.neighbours)
 
     @property
     def moved(self) -> int:

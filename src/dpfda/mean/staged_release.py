@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -17,9 +18,9 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, real
-from dpfda.privacy.guarantees import Guarantee, PureDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band
+from dpfda.releases.bands import Asked, Band, Limits
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, same
@@ -35,6 +36,9 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 TOLERATED, TOLERATED_BEFORE, ALLOWED_BEFORE = 2.0, 1.0, 0.75
 # Units of 2^-20 that rounding adds to what a unit moves, at most.
 ROUNDED = 8
+# Of what a level leaves, the part of a shift; bounds so much nearer than elsewhere; and what rounding of
+# records and middles adds to a shift at most, in shares of the largest distance of the bounds.
+OF_SHIFT, CLOSE, ROUNDED_OFF = 0.4, 2.0**-8, 2.0**-28
 # What is recomputed from a line agrees to this share of the bounds' distance.
 AGREED = 1e-6
 
@@ -44,7 +48,7 @@ class Excess(file.Written):
     """How far the mean moves if records are held at a radius around a line, with noise. Public.
 
     radius: The radius that was tried.
-    reach: Farther from the line is no record; less the radius it is what one unit adds at most.
+    reach: Farther from the line is no record; less the radius it is what is cut off of one at most.
     noisy: The sum over units where it is largest, in units of 2^-20, with noise.
     noise: Its law.
     achieved: What that gives.
@@ -63,11 +67,11 @@ class Excess(file.Written):
         if self.noise.components != 1 or not 0 < self.radius <= 0.5 <= self.reach <= 1:
             raise ParameterError("excess", "be one number, beyond a radius within reach", "others")
 
-    @property
-    def width(self) -> int:
-        """How much one unit adds at most."""
-        rounded = 0 if self.tolerated is None else ROUNDED
-        return width_beyond(self.radius, self.reach) + rounded
+    def width(self, neighbours: Neighbours) -> int:
+        """By how much one unit moves it at most."""
+        if self.tolerated is None:
+            return width_beyond(self.radius, self.reach)
+        return width_of_shift(self.radius, self.reach, neighbours)
 
     def average(self, count: float) -> float:
         """Over so many units, in shares of the distance between the bounds."""
@@ -86,9 +90,18 @@ class Excess(file.Written):
         part = ALLOWED_BEFORE if self.tolerated is None else 1.0
         return part * (max(self.average(count), 0.0) + self.scale(count))
 
-    def added(self) -> AddedNoise:
+    def at_most(self, level: float, count: float) -> float:
+        """What it moves the mean by at most, in shares of the distance between the bounds.
+
+        Its noise is Laplace, which is beyond that on one side with a chance of 1 - level; and one unit
+        for its rounding, one for that of the number.
+        """
+        beyond = self.scale(count) * math.log(0.5 / (1 - level))
+        return max(self.average(count) + beyond + 2 / UNIT / count, 0.0)
+
+    def added(self, neighbours: Neighbours) -> AddedNoise:
         """Its noise, which the last stage paid for. A unit moves it by no more than the width."""
-        return AddedNoise(self.noise, "l1", self.width)
+        return AddedNoise(self.noise, "l1", self.width(neighbours))
 
 
 def reach_of(line: Floats, stated: tuple[Floats, Floats], radius: float) -> float:
@@ -105,6 +118,11 @@ def reach_of(line: Floats, stated: tuple[Floats, Floats], radius: float) -> floa
 def width_beyond(radius: float, reach: float) -> int:
     """The farthest that a record lies beyond a radius, in units of 2^-20."""
     return max(1, int(np.floor((reach - radius) * UNIT)))
+
+
+def width_of_shift(radius: float, reach: float, neighbours: Neighbours) -> int:
+    """By how much one unit moves a shift of the mean at most: see `dpfda.mean.radius.RadiusTry`."""
+    return math.ceil(neighbours.differences(width_beyond(radius, reach)) / 2) + ROUNDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +267,40 @@ class CloserMean(HeldCloser):
 
     @property
     def _is_proved(self) -> bool:
-        return self.distance is not None and super()._is_proved
+        return self._tells_mean and super()._is_proved
+
+    @property
+    def _tells_mean(self) -> bool:
+        """Whether what is told is told of the mean between the bounds that were stated."""
+        return self.distance is not None or self.excess is not None or not self._is_held
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether records were held nearer to the line than the bounds are."""
+        return self._radius != self.selection.radii[0]
+
+    def _told(self, asked: Asked) -> list[Limits]:
+        """As of any line; what cells tell is of records as they were held, beside how much that moves.
+
+        If a radius was tried, its shift has its part of what the level leaves, whether the radius is
+        kept, which hangs on that noise, or not. The others have the rest, whatever came before.
+        """
+        if self.excess is None:
+            return super()._told(asked)
+        missed, scale = 1 - asked.level, self._scale
+        told = super()._told(replace(asked, level=1 - (1 - OF_SHIFT) * missed))
+        if self._is_held and self._tells_points:
+            low, high = told.pop()
+            moved = self.excess.at_most(1 - OF_SHIFT * missed, self.count)
+            # Where bounds are far nearer than elsewhere their shares were not told so exactly.
+            beside = np.where(scale < CLOSE * np.max(scale), 1.0, moved) * scale
+            beside += ROUNDED_OFF * np.max(scale)
+            told.append((low - beside, high + beside))
+        return told
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         band = super()._mean_band(asked, at)
-        if self.order or self.distance is not None:
+        if self.order or self.distance is not None or (self._tells_mean and self._tells_points):
             return band
         lower, upper = self._limits_at(at) or (0.0, 0.0)
         beside = self.clipped * (np.asarray(upper) - lower)
@@ -262,7 +309,7 @@ class CloserMean(HeldCloser):
     # Its file.
 
     def _added_noise(self) -> list[AddedNoise]:
-        tried = [] if self.excess is None else [self.excess.added()]
+        tried = [] if self.excess is None else [self.excess.added(self.neighbours)]
         return [self.selection.added(self.neighbours), *tried, *super()._added_noise()]
 
     def _checked(self) -> None:
@@ -276,7 +323,7 @@ class CloserMean(HeldCloser):
         if tried is not None and self._radius != (tried.radius if tried.small(self.count) else most):
             raise ValueError("the radius is not the one that its excess allows")
         said = [(self.selection.achieved, self.selection.added(self.neighbours))]
-        said += [] if tried is None else [(tried.achieved, tried.added())]
+        said += [] if tried is None else [(tried.achieved, tried.added(self.neighbours))]
         if not all(same(noise.achieved(PureDP(Fraction(1))), one) for one, noise in said):
             raise ValueError("the noise of a stage gives something else")
         self._check_reach()

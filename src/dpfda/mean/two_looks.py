@@ -9,9 +9,10 @@ noisy counts alone (what is left, and all of delta). Where a radius is worth a t
 left (pure e3) first measures how far it would move the mean; where that is not small, the stated bounds
 stay.
 Last, the largest distance of the line from the mean between the stated bounds may be measured: by sides
-of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`).
+of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`). The
+band is by that and by cells and try (`CloserMean`): docs/appendix/two_looks.md.
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
-whole is charged once, before the first noise: docs/appendix/two_looks.md.
+whole is charged once, before the first noise.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ from dpfda.spine.sums import Readable
 # Share of the budget for the histogram; and n epsilon from which on there are two looks: below it the
 # histogram says too little.
 COUNTING, LEAST = Fraction(3, 100), 5000.0
-# Cells from which on a side more of their box, for the largest distance, costs little.
+# Cells from which on a side more of their box, for the largest distance, costs little. It is worth more
+# of fewer, too, where records are held closer, so that cells alone do not tell the mean.
 FEWEST_CELLS = 20
 # Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
 MOST = 500_000
@@ -294,13 +296,13 @@ class LooksPlan(StagedPlan):
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
         design = known(plan.drawn)
-        sides = self.sides(design.components)
+        sides = self.sides(design.components, radius)
         return replace(plan, drawn=with_sides(design, sides)) if sides else plan
 
-    def sides(self, cells: int) -> int:
+    def sides(self, cells: int, radius: float) -> int:
         """How many sides of a closer look's box tell the largest distance, beside so many cells."""
-        enough = isinstance(self.whole.guarantee, PureDP) and cells >= FEWEST_CELLS
-        return distance_sides(cells) if enough else 0
+        worth = cells >= FEWEST_CELLS or radius < HALF
+        return distance_sides(cells) if worth and isinstance(self.whole.guarantee, PureDP) else 0
 
     def side_noise(self, closer: MeanPlan) -> BoxPartNoise | None:
         """What these see of its noise; None without them."""

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.bases.priors import CurvePrior
-from dpfda.estimates.widths import around_lines, around_slopes
+from dpfda.estimates.widths import around_lines, around_slopes, check_offered
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import values_at
+from dpfda.numerics.parameters import known, values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
@@ -169,6 +169,8 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
+        if self.distance is None:
+            check_offered(asked.level)
         ends = None if self.order else self._measured_ends(asked, at)
         if ends is None or (self._widths.posterior.borrows and self.distance is None):
             half, line = _half_widths((self,), asked, at), self._uncut(at)
@@ -177,23 +179,44 @@ class MeanLine(Expansion, Valued, OnBasis):
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
     def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
-        """Ends (k,) of a band that holds the mean on the grid, whatever it is; None for no such band.
-
-        By the largest distance of the line, but no closer than its typical error; or by what was
-        measured where every point was.
-        """
-        if self.distance is not None:
-            share = max(self.distance.at_most(asked.level, self.count), self._typical_error)
-            apart = share * self._scale + self._rounding(self.distance)
-            half, line = piecewise(self.grid_points, apart, at), self._uncut(at)
-            return line - half, line + half
-        measured = self._widths.measured(asked.level, asked.simultaneous)
-        if measured is None or self._limits is None:
+        """Ends (k,) of a band that holds the mean on the grid, whatever it is; None for no such band."""
+        told = self._told(asked)
+        if not told:
             return None
-        line = self._values(self.grid_points)
-        beside = (self._limits[0] + self._scale * end - line for end in measured)
-        low, high = (self._values(at) + piecewise(self.grid_points, each, at) for each in beside)
+        (lower, upper), line = zip(*told, strict=True), self._uncut(at)
+        beside = np.max(lower, axis=0), np.min(upper, axis=0)
+        low, high = (line + piecewise(self.grid_points, end, at) for end in beside)
         return low, high
+
+    def _told(self, asked: Asked) -> list[Limits]:
+        """How far below and above the line (m,) the mean is, whatever it is, in all ways that tell it.
+
+        By the largest distance of the line, and by what was measured where every point was: if both do,
+        each has half of what the level leaves.
+        """
+        there = (self._by_distance, self.distance is not None), (self._by_cells, self._tells_points)
+        ways = [way for way, tells in there if tells]
+        return [way(replace(asked, level=1 - (1 - asked.level) / len(ways))) for way in ways]
+
+    def _by_distance(self, asked: Asked) -> Limits:
+        """By its largest distance; or by the line's typical error, where that is more."""
+        distance = known(self.distance)
+        share = max(distance.at_most(asked.level, self.count), self._typical_error)
+        apart = share * self._scale + self._rounding(distance)
+        return -apart, apart
+
+    def _by_cells(self, asked: Asked) -> Limits:
+        """By what was measured at every point."""
+        low, high = known(self._widths.measured(asked.level, asked.simultaneous))
+        line, (lower, _) = self._values(self.grid_points), known(self._limits)
+        return lower + self._scale * low - line, lower + self._scale * high - line
+
+    @property
+    def _tells_points(self) -> bool:
+        """Whether there is that, of a public number; of a line that borrows only without a distance."""
+        widths = self._widths
+        there = self._limits is not None and widths.whole and widths.count is None
+        return there and not (widths.posterior.borrows and self.distance is not None)
 
     def _rounding(self, distance: Distance) -> float:
         """What rounding may add to it: that of sums, and of the floats that the line is in."""
@@ -205,9 +228,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         """Whether its band holds the mean whatever it is: not if the release was picked by its score."""
         if self.order or not self._is_line or "selected" in self.about:
             return False
-        widths = self._widths
-        whole = widths.whole and widths.count is None and not widths.posterior.borrows
-        return self.distance is not None or whole
+        return self.distance is not None or (self._tells_points and not self._widths.posterior.borrows)
 
     @cached_property
     def _left_out(self) -> Floats:
