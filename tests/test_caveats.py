@@ -120,7 +120,7 @@ def test_a_refit_says_so_in_the_first_lines_of_all_that_is_made_of_it(refitted, 
     assert SEARCHED in repr(refitted).splitlines()[1]
     for text in (refitted.facts.citation, refitted.view().subtitle, refitted.facts.warnings[0]):
         assert SEARCHED in text or MISSING in text
-    assert refitted.facts.to_json()["caveats"] == [
+    assert refitted.facts["caveats"] == [
         {"kind": "search", "count": 17, "words": str(refitted.certificate.caveats[0])}
     ]
     assert SEARCHED in to_fragment(card(refitted))[:600]

@@ -36,7 +36,7 @@ def test_a_band_says_what_it_is_for() -> None:
     released = fitted(follow_ups(np.random.default_rng(3), 400))
     # It is for one curve, at public values: not for ratios, nor for other values.
     for place, said in (({}, "at age 65, arm a"), ({"arm": "b"}, "at age 65, arm b")):
-        (band,) = released.at(**place).facts.to_json()["bands"]
+        (band,) = released.at(**place).facts["bands"]
         assert band["unit"] == f"in shares of patients, {said}"
 
 
@@ -219,7 +219,7 @@ def test_words_say_ratios_and_what_is_assumed() -> None:
     assert "Hazard ratio of one unit of age" in text
     assert "arm=b beside a" in text
     assert "hazards are proportional is assumed" in " ".join(text.split())
-    assert {"age", "arm=b"} == {*release.facts.to_json()["hazard_ratios"]}
+    assert {"age", "arm=b"} == {*release.facts["hazard_ratios"]}
     assert release.facts.citation.startswith(
         "The survival curve by covariates of 1000 patients was published"
     )

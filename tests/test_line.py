@@ -626,7 +626,7 @@ class TestRelease:
         release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(curves).release_
         assert verdict(release).startswith(said)
         assert "good" not in verdict(release)
-        assert release.facts.to_json()["verdict"] == verdict(release)
+        assert release.facts["verdict"] == verdict(release)
 
     def test_a_misfit_is_told_first_and_widens_the_band(self) -> None:
         steps = 0.5 + 0.45 * np.sign(np.sin(2 * np.pi * 17.3 * np.linspace(0, 1, 200)))

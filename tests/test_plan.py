@@ -586,7 +586,7 @@ def test_a_release_says_the_half_width_that_its_plan_foretells():
     mean = PrivateMean(1.0, bounds=(0, 1))
     curves = np.random.default_rng(5).uniform(0, 1, (800, 24)).cumsum(axis=1) / 24
     release, plan = mean.fit(curves).release_, mean.plan(n=800, columns=24)
-    (fact,) = release.facts.to_json()["bands"]
+    (fact,) = release.facts["bands"]
     band = release.band(0.95)
     assert fact["half_width"] == pytest.approx(np.mean(band.upper - band.lower) / 2)
     # Nine of ten are below the second; reaches from the line are more than half-widths.

@@ -47,6 +47,7 @@ from dpfda.records import LongCurves
 from dpfda.records.weights import Weights
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release, exact_totals, prepared_looks
+from released_lines import widths_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -575,7 +576,7 @@ def held_of_many_points(**parameters):
     shifts = np.random.default_rng(8).uniform(-2, 2, (9000, 1))
     estimator = mean(epsilon=10.0, domain=Domain(grid), **parameters)
     made = (estimator.fit(2 * np.sin(3 * grid) + shifts).release_ for _ in range(40))
-    return next(each for each in made if each.mechanism["radius"] < 0.5)
+    return next(each for each in made if each.certificate.mechanism["radius"] < 0.5)
 
 
 @pytest.mark.parametrize("budget", [{}, {"delta": 1e-6}], ids=str)
@@ -589,10 +590,10 @@ def test_a_band_is_what_distance_and_cells_both_allow(budget):
     assert ways == (1 if budget else 2)
     beyond = tried.noise.scales[0] * math.log(0.5 / (0.4 * 0.05)) + 2
     shift = 10 * max(tried.noisy + beyond, 0) / 2**20 / count
-    low, high = (10 * np.array(end) - 5 for end in release.widths.measured(level, True))
+    low, high = (10 * np.array(end) - 5 for end in widths_of(release).measured(level, True))
     low, high = low - shift, high + shift
     if release.distance is not None:
-        most = 10 * max(release.distance.at_most(level, count), release.widths.typical_error)
+        most = 10 * max(release.distance.at_most(level, count), widths_of(release).typical_error)
         assert np.any(low > line - most), "cells tell more somewhere"
         low, high = np.maximum(low, line - most), np.minimum(high, line + most)
     assert band.lower == pytest.approx(np.minimum(low, line), abs=1e-6)
@@ -608,8 +609,8 @@ def test_a_shift_has_its_part_of_the_level_where_its_radius_is_not_kept(monkeypa
     grid = np.linspace(0, 1, 12)
     made = (mean(epsilon=10.0).fit(curves_of()).release_ for _ in range(20))
     release = next(each for each in made if each.excess is not None)
-    assert (release.mechanism["radius"], release.distance) == (0.5, None)
-    low, high = (10 * np.array(end) - 5 for end in release.widths.measured(1 - 0.6 * 0.05, True))
+    assert (release.certificate.mechanism["radius"], release.distance) == (0.5, None)
+    low, high = (10 * np.array(end) - 5 for end in widths_of(release).measured(1 - 0.6 * 0.05, True))
     band, line = release.band(0.95, points=grid), release(grid)
     assert band.lower == pytest.approx(np.minimum(low, line))
     assert band.upper == pytest.approx(np.maximum(high, line))
@@ -620,7 +621,7 @@ def test_where_bounds_are_far_nearer_than_elsewhere_nothing_is_said_of_a_shift()
     rows = np.random.default_rng(8).uniform(-0.2, 0.2, (9000, 1)) * reach
     estimator = mean(epsilon=10.0, delta=1e-6, bounds=ValueBounds(-reach, reach))
     made = (estimator.fit(rows).release_ for _ in range(40))
-    release = next(each for each in made if each.mechanism["radius"] < 0.5)
+    release = next(each for each in made if each.certificate.mechanism["radius"] < 0.5)
     band = release.band(0.95, points=GRID)
     said = (band.upper - band.lower) / (2 * reach)
     assert np.array_equal(said == 1, GRID >= 0.5)

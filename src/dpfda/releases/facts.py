@@ -287,6 +287,10 @@ class Facts:
         own = {**noise, **bands, **self.stated.numbers}
         return {**sure, "about": dict(self.about), **own, "citation": self.citation}
 
+    def __getitem__(self, name: str) -> object:
+        """An entry of `to_json`, such as ``release.facts["verdict"]``."""
+        return self.to_json()[name]
+
 
 @dataclass(frozen=True)
 class Estimate:
