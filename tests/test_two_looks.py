@@ -460,6 +460,23 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
             load(path)
 
 
+def test_a_try_of_earlier_versions_with_twice_the_noise_is_read(tmp_path):
+    # Where a unit comes or goes; with less noise for what is claimed the file is refused.
+    estimator = mean(epsilon=10.0, neighbours="add-remove", public_size=9000)
+    made = (estimator.fit(curves_of()).release_ for _ in range(20))
+    release = next(each for each in made if each.certificate.mechanism["radius"] < 0.5)
+    path, written = tmp_path / "two.json", release.to_json()
+    (scale,) = release.excess.noise.scales
+    for times, read in ((1, True), (2, True), (2**0.5, False), (0.5**0.5, False)):
+        noise = {**written["excess"]["noise"], "scales": [math.ceil(times * scale)]}
+        path.write_text(json.dumps({**written, "excess": {**written["excess"], "noise": noise}}))
+        if read:
+            assert load(path).excess.noise.scales == (times * scale,)
+            continue
+        with pytest.raises(StorageError):
+            load(path)
+
+
 def test_the_band_allows_for_what_clipping_may_move(release):
     tried = release.excess
     assert release.certificate.mechanism["radius"] == tried.radius < 0.5

@@ -68,10 +68,14 @@ class Excess(file.Written):
             raise ParameterError("excess", "be one number, beyond a radius within reach", "others")
 
     def width(self, neighbours: Neighbours) -> int:
-        """By how much one unit moves it at most."""
+        """By how much one unit moves it at most, or is taken to by what was achieved."""
+        before = width_beyond(self.radius, self.reach)
         if self.tolerated is None:
-            return width_beyond(self.radius, self.reach)
-        return width_of_shift(self.radius, self.reach, neighbours)
+            return before
+        # Files of earlier versions took twice as much where a unit comes or goes.
+        now, earlier = width_of_shift(self.radius, self.reach, neighbours), before + ROUNDED
+        given = AddedNoise(self.noise, "l1", earlier).achieved(PureDP(Fraction(1)))
+        return earlier if same(given, self.achieved) else now
 
     def average(self, count: float) -> float:
         """Over so many units, in shares of the distance between the bounds."""
