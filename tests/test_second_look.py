@@ -227,3 +227,25 @@ def test_cells_that_floats_cannot_make_equal_are_refused_before_anything_is_char
     with pytest.raises(ParameterError, match="be equally spaced"):
         far.prepare(2.0**20 + even(8))
     assert PrivateDensity(1, domain=(0, 1), scale=scale, cells=300).plan(10_000).cells.size == 300
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_values_at_ends_of_cells_lie_in_parts_of_their_cells(beside):
+    """Ends of 300 equal cells and of 1800 differ in their last digit."""
+    ends, fine = np.linspace(0, 1, 301), np.linspace(0, 1, 1801)[::6]
+    differ = np.flatnonzero(ends != fine)
+    at = differ[differ.size // 2]
+    points = np.where(np.random.default_rng(9).random(10_000) < 0.3, (ends, fine)[beside][at], even(9))
+    made = prepared(points, scale="zoom", cells=300)
+    plan = made.plan
+    looked = [look.both for look in plan.looks]
+
+    def draw(law):
+        return [0] * law.components * (2 if law in looked else 1)
+
+    release = plan.of_units(made.total, plan.certified(), draw)
+    assert release.scale is None
+    inside = release.inside
+    held = np.array(inside.noisy).reshape(-1, inside.parts).sum(axis=1)
+    assert held.tolist() == [release.raw.noisy_counts[cell] for cell in inside.cells]
+    assert max(held) > 3000 * UNIT * 0.9
