@@ -11,6 +11,7 @@ from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import ParameterError, StorageError
 from dpfda.machines.weights import deviations, widths
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise
 from dpfda.testing import check_release
 from statistical import FALSE_ALARM, lower_limit, upper_limit
@@ -33,6 +34,23 @@ def test_widths_are_quantiles_of_the_law(law, level):
             held = int(np.sum(sizes <= wrong))
             low, high = (limit(held, draws, FALSE_ALARM) for limit in (lower_limit, upper_limit))
             assert (low - off <= level <= high + off) == (wrong == 1.0)
+
+
+def test_of_large_matrices_few_are_drawn(monkeypatch):
+    """Thousands of them would be gigabytes; their lengths hardly differ."""
+    drawn, law = [], SymmetricKNormNoise(200, 10**6)
+    simulate = SymmetricKNormNoise.simulate
+
+    def noted(self, generator, draws):
+        drawn.append(draws * self.size**2)
+        return simulate(self, generator, draws)
+
+    monkeypatch.setattr(SymmetricKNormNoise, "simulate", noted)
+    rows = np.eye(199)[:3]
+    wide = widths(rows, np.eye(199), 0.95, True, law)
+    assert max(drawn) <= 10**7
+    # Three normal variables stay within it.
+    np.testing.assert_allclose(wide, 2.39, atol=0.06)
 
 
 def test_deviations_of_functions():

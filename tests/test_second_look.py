@@ -14,7 +14,7 @@ from scipy import stats
 import dpfda
 from dpfda import Domain, PrivateDensity
 from dpfda.density.second_look import SecondLook
-from dpfda.errors import DpfdaError, StorageError
+from dpfda.errors import DpfdaError, ParameterError, StorageError
 from dpfda.noise import KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.noise.twice import TwiceLaplace
@@ -205,6 +205,10 @@ def test_it_is_kept_in_a_file_and_read_again(tmp_path):
     refused(lambda inside: inside.update(inside_cells=[10**6]))
     refused(lambda inside: inside.update(inside_cells=[]))
     refused(lambda inside: inside.update(inside_cells=[5, 5]))
+    refused(lambda inside: inside.update(inside_cells=[-1]))
+    # Units that count for less would have cost less.
+    refused(lambda inside: inside.update(exponent=19))
+    refused(lambda inside: inside.update(public_size=5000))
 
 
 def test_a_look_is_of_a_plan_that_says_so():
@@ -214,3 +218,34 @@ def test_a_look_is_of_a_plan_that_says_so():
     looks = [SecondLook.of(2 * UNIT, size, law, PureDP(1)) for size in (500, 3000, 90_000)]
     assert [look.share for look in looks] == [Fraction(1, 8), Fraction(1, 12), Fraction(1, 16)]
     assert looks[0].both == TwiceLaplace(3, 2 * UNIT, -(-16 * UNIT // 7))
+
+
+@pytest.mark.parametrize("scale", ["zoom", "linear"])
+def test_cells_that_floats_cannot_make_equal_are_refused_before_anything_is_charged(scale):
+    """Also where whether they are needed follows from a private choice."""
+    far = PrivateDensity(1, domain=(2.0**20, 2.0**20 + 1), scale=scale, cells=300)
+    with pytest.raises(ParameterError, match="be equally spaced"):
+        far.prepare(2.0**20 + even(8))
+    assert PrivateDensity(1, domain=(0, 1), scale=scale, cells=300).plan(10_000).cells.size == 300
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_values_at_ends_of_cells_lie_in_parts_of_their_cells(beside):
+    """Ends of 300 equal cells and of 1800 differ in their last digit."""
+    ends, fine = np.linspace(0, 1, 301), np.linspace(0, 1, 1801)[::6]
+    differ = np.flatnonzero(ends != fine)
+    at = differ[differ.size // 2]
+    points = np.where(np.random.default_rng(9).random(10_000) < 0.3, (ends, fine)[beside][at], even(9))
+    made = prepared(points, scale="zoom", cells=300)
+    plan = made.plan
+    looked = [look.both for look in plan.looks]
+
+    def draw(law):
+        return [0] * law.components * (2 if law in looked else 1)
+
+    release = plan.of_units(made.total, plan.certified(), draw)
+    assert release.scale is None
+    inside = release.inside
+    held = np.array(inside.noisy).reshape(-1, inside.parts).sum(axis=1)
+    assert held.tolist() == [release.raw.noisy_counts[cell] for cell in inside.cells]
+    assert max(held) > 3000 * UNIT * 0.9

@@ -389,7 +389,7 @@ def density_plan(
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
     elements, unplaced = None, None
     if kernel is None:
-        check_smoothing(smoothing, cells, "bandwidth")
+        _check_smoothing(smoothing, cells, zoom)
         law, charged, norm, width = share_noise(cells.places, rest, neighbours, noise)
         unplaced = _unplaced(zoom, charged, cells.places, neighbours)
     else:
@@ -422,6 +422,14 @@ def _beside(
         words = f"be farther apart than {4 * CLOSE:g} of the domain"
         raise ParameterError("atoms", words, shown(list(atoms)))
     return replace(cells, atoms=tuple(atoms))
+
+
+def _check_smoothing(smoothing: str | float, cells: CellGrid, zoom: Zoom | None) -> None:
+    """Refuse counts that cannot be smoothed, wherever their cells will be."""
+    check_smoothing(smoothing, cells, "bandwidth")
+    if zoom is not None:
+        # Where no place is chosen they are equal on the domain itself.
+        check_smoothing(smoothing, CellGrid.regular(cells.size, zoom.domain_range), "bandwidth")
 
 
 def _whole_steps(scale: object, kernel: DensityKernel | None) -> str:

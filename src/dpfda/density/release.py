@@ -325,8 +325,13 @@ class ReleasedDensity(LinearDensity):
     def _checked(self) -> None:
         if self.inside is None:
             return
-        if not isinstance(self.raw, ReleasedHistogram) or self.inside.cells[-1] >= self.raw.cells.size:
+        raw, cells = self.raw, self.inside.cells
+        if not isinstance(raw, ReleasedHistogram) or self.dimensions > 1:
             raise ValueError("parts are of cells of an interval")
+        if not 0 <= cells[0] <= cells[-1] < raw.cells.size:
+            raise ValueError("parts are of cells that there are")
+        if (self.inside.public_size, self.inside.exponent) != (raw.public_size, raw.exponent):
+            raise ValueError("parts and cells are of the same units")
         # The same stage paid for both.
         paid = [*self.raw._added_noise(), *self.inside._added_noise(self.neighbours)]
         given(self.certificate, paid)

@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
+from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale
 from dpfda.density.peaks import Inside
 from dpfda.density.release import ReleasedDensity
@@ -79,8 +80,12 @@ class SecondLook:
         raw, cells = made._peaks.raw, np.flatnonzero(made._peaks.shares)
         parts = min(PARTS, made.node_values.size // raw.cells.size)
         fine = CellGrid.regular(raw.cells.size * parts, raw.cells.domain_range)
-        fine = fine if scale is None else fine.along(scale)
-        exact = np.array(units.shares(fine), dtype=object).reshape(-1, parts)[cells].ravel()
+        whole, fine = (each if scale is None else each.along(scale) for each in (raw.cells, fine))
+        # Ends of cells are theirs to the last digit: a value there lies in one of the cell's parts.
+        edges = fine.edges[0].copy()
+        edges[::parts] = whole.edges[0]
+        shares = units.shares(CellGrid((frozen(edges),)))
+        exact = np.array(shares, dtype=object).reshape(-1, parts)[cells].ravel()
         law = KNormNoise.equal(exact.size, self.inside)
         noisy = tuple(int(a) + int(b) for a, b in zip(exact, draw(law), strict=True))
         return Inside(noisy, law, raw.public_size, raw.exponent, tuple(cells.tolist()))

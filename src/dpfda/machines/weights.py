@@ -16,6 +16,8 @@ PARTS = 4000
 # Fewest and most draws of the noise at all points at once, multiplications with them, and points at a
 # time.
 FEWEST, DRAWS, WORK, PART = 4000, 20_000, 2 * 10**8, 128
+# Entries of all matrices whose lengths are drawn, about, and fewest of these: large ones hardly differ.
+ENTRIES, LENGTHS = 10**7, 200
 
 
 def deviations(features: Floats, spread: Floats) -> Floats:
@@ -94,7 +96,8 @@ def _draws(features: Floats, spread: Floats, noise: NoiseLaw | SymmetricNoise) -
         lengths = generator.gamma(count, size=draws) / math.sqrt(count + 1)
         drawn *= (lengths / np.linalg.norm(drawn, axis=1))[:, None]
     elif isinstance(noise, MatrixLaw) and not isinstance(noise, SymmetricGaussianNoise):
-        lengths = np.linalg.norm(noise.simulate(generator, min(FEWEST, draws)), axis=(1, 2))
+        few = min(FEWEST, draws, max(LENGTHS, ENTRIES // noise.size**2))
+        lengths = np.linalg.norm(noise.simulate(generator, few), axis=(1, 2))
         lengths /= np.sqrt(np.mean(lengths**2))
         drawn *= np.resize(lengths, draws)[:, None]
     return drawn
