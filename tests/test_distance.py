@@ -506,7 +506,7 @@ def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path:
     laws = [law for own in release.means.values() for law in (own.noise, own.distance.noise)]
     assert {law.whole for law in laws} == {whole} == {len(plan.draw.noise.scales)}
     # One unit moves each of all these by no more than its scale times epsilon.
-    assert plan.draw.certificate.achieved() == release.certificate.achieved
+    assert plan.draw.achieved() == release.certificate.achieved
     assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
     release.save(tmp_path / "both.json")
     again = load(tmp_path / "both.json")
