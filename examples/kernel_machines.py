@@ -62,7 +62,7 @@ def compare(
             private.append(fitted.score(X[test], y[test]))
         penalty = fitted.release_.certificate.mechanism["penalty"]
         components = fitted.release_.features.components
-        quiet = clone(machine).set_params(epsilon=LOUD, penalty=penalty)
+        quiet = clone(machine).set_params(epsilon=LOUD, solver__penalty=penalty)
         if not isinstance(machine.features, LinearFeatures):
             quiet.set_params(features__components=components)
         silent.append(quiet.fit(X[train], y[train]).score(X[test], y[test]))

@@ -249,3 +249,26 @@ def test_values_at_ends_of_cells_lie_in_parts_of_their_cells(beside):
     held = np.array(inside.noisy).reshape(-1, inside.parts).sum(axis=1)
     assert held.tolist() == [release.raw.noisy_counts[cell] for cell in inside.cells]
     assert max(held) > 3000 * UNIT * 0.9
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_pictures_tables_and_words_show_parts_that_were_counted(near):
+    points = spike(12) / (64 if near else 1)
+    release = simulate_density(prepared(points), np.random.default_rng(12))
+    assert (release.scale is not None) == near
+    edges = edges_of(release, release.inside.parts)
+    middles = (edges[1:] + edges[:-1]) / 2
+    divided = np.isin(np.arange(middles.size) // release.inside.parts, release.inside.cells)
+    (line,) = release.view().lines
+    table = release.table().columns
+    for at in (line.points, table["point"], np.ravel(release.band().points)):
+        assert np.isin(middles[divided], at).all()
+    assert line.values.max() == table["value"].max() == release(middles).max()
+    fact = release.facts.bands[0]
+    band = release.band()
+    assert fact.largest == np.max(np.maximum(line.values - band.lower, band.upper - line.values))
+    # Means are over points that are even, not most of them in the peak.
+    assert fact.typical < fact.largest / 20
+    said = " ".join(release.describe().split())
+    assert "In divided cells the band is for the share of each part, over its size" in said
+    assert "narrower than a cell are" not in said

@@ -298,3 +298,17 @@ class TestRoads:
         assert "meant to hold the population's function everywhere in 95 of 100 samples" in made.output
         assert run("plan", "regress", "--units", 400, "--epsilon", 1, "--covariate", "a:0:1",
                    "--target", "y:0:2").exit_code == 0  # fmt: skip
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_units_are_told_as_a_whole_number_where_they_are_public(neighbours):
+    expected = {"public_size": 400} if neighbours == "add-remove" else {}
+    unit = PrivacyUnit("record", neighbours, **expected)
+    release = regressor(unit=unit).fit(X[:, :1], X[:, 1]).release_
+    public = neighbours == "replace-one"
+    assert (release.public_units, type(release.public_units)) == (
+        (400, int) if public else (None, type(None))
+    )
+    said = " ".join(release.describe().split())
+    assert "400.0" not in said + release.view().title
+    assert ("the number of records: 400." in said) == public

@@ -177,9 +177,9 @@ class TestOneGaussian:
         for factor in (0.999, np.sqrt(0.5)):
             cut = type(draw.noise)(tuple(int(scale * factor) for scale in draw.noise.scales))
             with pytest.raises(DpfdaError, match="which is more than"):
-                replace(draw, noise=cut).certificate.achieved()
+                replace(draw, noise=cut).achieved()
         wide = type(draw.noise)(tuple(int(scale * np.sqrt(2)) for scale in draw.noise.scales))
-        assert replace(draw, noise=wide).certificate.achieved().delta < 1e-8
+        assert replace(draw, noise=wide).achieved().delta < 1e-8
 
     def test_the_noise_is_drawn_at_these_scales(self):
         release = self.released()
@@ -212,7 +212,7 @@ class TestOneGaussian:
             plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(n, 90, channels=2).shares
             found[n] = OneDraw.best(plans, ApproximateDP(1, "1e-6"))
         assert isinstance(found[200].noise, BoxNoise)
-        assert found[200].certificate.achieved() == PureDP(1)
+        assert found[200].achieved() == PureDP(1)
         assert isinstance(found[40_000].noise, GaussianNoise)
 
     def test_what_is_not_clipped_on_the_grid_has_shares(self):

@@ -18,7 +18,9 @@ from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Inside, Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
 from dpfda.density.sample_band import (
+    IN_PARTS,
     REPEATED,
+    STATED,
     cells_band,
     comb_words,
     crowded_words,
@@ -27,7 +29,7 @@ from dpfda.density.sample_band import (
     sample_widths,
 )
 from dpfda.estimates.histospline import ADAPTIVE
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown, whole
 from dpfda.numerics.words import several
@@ -340,20 +342,36 @@ class ReleasedDensity(LinearDensity):
 
     def _default_points(self) -> Floats:
         if self.scale is not None:
-            return self.scale.points(np.linspace(0.0, 1.0, ON_LINE))[:, None]
+            return self._with_parts(self.scale.points(np.linspace(0.0, 1.0, ON_LINE)))
         if self.step is not None:
             return self.possible[:, None]
         if self.dimensions == 1:
-            return np.linspace(*self.domain_range[0], ON_LINE)[:, None]
+            return self._with_parts(np.linspace(*self.domain_range[0], ON_LINE))
         return product_points(
             self.midpoints((round(IN_SPACE ** (1 / self.dimensions)),) * self.dimensions)
         )
 
     def _band_points(self) -> Floats:
+        points = self._even_points
+        return points if self.inside is None else self._with_parts(points[:, 0])
+
+    @property
+    def _even_points(self) -> Floats:
         if self.step is not None:
             return self.possible[:, None]
         points = self.raw._band_points()
         return points if self.scale is None else self.scale.points(points)
+
+    def _even(self, points: Floats) -> slice | Flags:
+        return slice(None) if self.inside is None else np.isin(points, self._even_points).ravel()
+
+    def _with_parts(self, points: Floats) -> Floats:
+        """Points (q, 1) with the middles of the parts that were counted, where a peak may be alone."""
+        if self.inside is None or not isinstance(self.raw, ReleasedHistogram):
+            return points[:, None]
+        ends, parts = self._edges(self.raw, self.inside.parts), self.inside.parts
+        divided = np.isin(np.arange(ends.size - 1) // parts, self.inside.cells)
+        return np.union1d(points, ((ends[1:] + ends[:-1]) / 2)[divided])[:, None]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         if self.dimensions > 1:
@@ -449,7 +467,8 @@ class ReleasedDensity(LinearDensity):
                 apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
                 looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
                 if self._of_sample and raw.dimensions == 1 and not looks["values"]:
-                    edges = [REPEATED, *edges]
+                    unseen = REPEATED if self.inside is None else IN_PARTS
+                    edges = [f"{unseen} {STATED}", *edges]
         looks = {name: words for name, words in looks.items() if words}
         return Stated(
             self._kind_words,

@@ -39,8 +39,12 @@ CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
 COMB, FAR = 3, 4.0
 # What no cell shows, where no cells stand out.
-REPEATED = (
-    "Values that repeat, as rounded ones do, and peaks narrower than a cell are not in the band. "
+REPEATED = "Values that repeat, as rounded ones do, and peaks narrower than a cell are not in the band."
+IN_PARTS = (
+    "In divided cells the band is for the share of each part, over its size; values that repeat, and "
+    "peaks narrower than a part, are not in it."
+)
+STATED = (
     "Stating them shows them: the step of values (step=1, --step 1), or values that many have "
     "(atoms=[0], --atoms 0)."
 )

@@ -19,6 +19,7 @@ from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
@@ -119,6 +120,10 @@ class TablePredictor(Predictor, OfShares):
     def size(self) -> float:  # type: ignore[override]
         """Number of units: the public one, or the noisy one."""
         return self.shares.size
+
+    @property
+    def public_units(self) -> int | None:
+        return self.shares.public_size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def center(self) -> float:

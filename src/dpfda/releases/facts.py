@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.privacy.words import again, caveats, claim, number, outside, promised, protected
 from dpfda.releases.bands import Band, Of
@@ -32,6 +32,7 @@ class Banded(Protocol):
     def band(
         self, level: float = ..., simultaneous: bool = ..., points: ArrayLike | None = ...
     ) -> Band: ...
+    def _even(self, points: Floats) -> slice | Flags: ...
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,11 @@ class BandFact:
         """The accuracy of a release: the one place where it is computed."""
         whole = release.band(level)
         line = np.atleast_1d(release(whole.points))
-        half = float(np.mean(whole.upper - whole.lower)) / 2
+        half = (whole.upper - whole.lower) / 2
         far, alone = (band.reach(line) for band in (whole, release.band(level, False, whole.points)))
-        return cls(claim, level, float(far.mean()), float(far.max()), float(alone.mean()), half)
+        even = release._even(whole.points)
+        typical, at_a_point, width = (float(np.mean(each[even])) for each in (far, alone, half))
+        return cls(claim, level, typical, float(far.max()), at_a_point, width)
 
     def paragraph(self) -> str:
         """As a paragraph of a report."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_box_points, freeze, product_points
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
@@ -120,6 +120,10 @@ class Published(Certified):
     def _band_points(self) -> Floats:
         """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""
         return self._default_points()
+
+    def _even(self, points: Floats) -> slice | Flags:
+        """Which points of a band are spread evenly: those that its mean widths are of."""
+        return slice(None)
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
