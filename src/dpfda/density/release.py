@@ -462,6 +462,8 @@ class ReleasedDensity(LinearDensity):
         made = f"{raw.certificate.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
+            if self.inside is not None:
+                made += f", then parts of the cells that show peaks, {noise_words(self.inside.noise)}"
             edges = raw.edges_words()
             if self.step is None:
                 apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
