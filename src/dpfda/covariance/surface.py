@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,7 +40,7 @@ class CovarianceSurface(OnBasis):
         """What the largest eigenvalue of the noise stays below with this probability."""
         raise NotImplementedError
 
-    def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
+    def __call__(self, first: ArrayLike, second: ArrayLike) -> float | Floats:
         """Values C(s, t) at pairs of points.
 
         Parameters
@@ -76,11 +76,11 @@ class CovarianceSurface(OnBasis):
         functions = self.basis.evaluate(self.grid_points if points is None else points)
         return np.asarray(functions @ self.matrix @ functions.T)
 
-    def variance(self, points: ArrayLike) -> Any:
+    def variance(self, points: ArrayLike) -> float | Floats:
         """Variance C(t, t), in squared units of the data; never negative."""
         return self(points, points)
 
-    def correlation(self, first: ArrayLike, second: ArrayLike) -> Any:
+    def correlation(self, first: ArrayLike, second: ArrayLike) -> float | Floats:
         """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
         at_s, at_t = self._pairs(first, second)
         product = np.asarray(self.variance(at_s) * self.variance(at_t))
@@ -150,4 +150,4 @@ class CovarianceSurface(OnBasis):
     def view(self, level: float | None = LEVEL) -> Image:
         start, end = self.domain_range
         middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
-        return self._image(self.on_grid(middles), signed=True, square=True)
+        return replace(self._image(self.on_grid(middles)), signed=True, square=True)

@@ -35,13 +35,14 @@ def base() -> type:
     return BaseEstimator  # type: ignore[no-any-return]
 
 
-def mixin(name: str) -> Any:
+def mixin(name: str) -> type:
     """What else an estimator derives from, by its name in `sklearn.base`; nothing in the command."""
     if COMMAND:
         return type(name, (), {})
     import sklearn.base
 
-    return getattr(sklearn.base, name)
+    made: type = getattr(sklearn.base, name)
+    return made
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
