@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
-from dpfda.covariance.components_release import ReleasedComponents, ordered_components
+from dpfda.covariance.components_release import ReleasedComponents, ordered
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -107,12 +107,11 @@ class CovarianceSurface(OnBasis):
         if count is None:
             count = max(1, int(np.sum(values > floor)))
         count = whole(count, "count", 1, values.size)
-        return ordered_components(
-            vectors[:, -count:],
-            values[-count:],
+        return ReleasedComponents(
+            self.basis,
+            *ordered(vectors[:, -count:], values[-count:], self.basis),
             total=float(values.sum()),
             floor=floor,
-            basis=self.basis,
             center=self.center,
             certificate=self.certificate,
             about=self.about,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 Method = TypeVar("Method")
+Owner = TypeVar("Owner")
 # Whether this process is the command, which hands an estimator to nobody; set before one is imported.
 COMMAND = False
 
@@ -45,7 +46,7 @@ def mixin(name: str) -> type:
     return made
 
 
-def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+def available_if(check: Callable[[Owner], bool]) -> Callable[[Method], Method]:
     """scikit-learn's `available_if`, for methods that not all have; in the command all have them."""
     if COMMAND:
         return lambda method: method
