@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, overload
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -349,13 +349,10 @@ def _variances_words(variances: Floats, floor: float) -> str:
     )
 
 
-def ordered_components(
-    vectors: Floats, variances: Floats, *, basis: Basis, **parts: Any
-) -> ReleasedComponents:
-    """Components by decreasing variance with signs fixed; parts as of `ReleasedComponents`."""
+def ordered(vectors: Floats, variances: Floats, basis: Basis) -> tuple[Floats, Floats]:
+    """Vectors with signs fixed, and variances that are not negative, by decreasing variance."""
     order = np.argsort(-variances, kind="stable")
-    vectors = with_signs(vectors[:, order], basis)
-    return ReleasedComponents(basis, vectors, np.maximum(variances[order], 0.0), **parts)
+    return with_signs(vectors[:, order], basis), np.maximum(variances[order], 0.0)
 
 
 def with_signs(vectors: Floats, basis: Basis) -> Floats:

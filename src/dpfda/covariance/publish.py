@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from dpfda.covariance.components_release import ReleasedComponents, ordered_components
+from dpfda.covariance.components_release import ReleasedComponents, ordered
 from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import ReleasedCovariance
@@ -189,12 +189,12 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
         "variances": noise.describe(),
         "budget": {**plan.shares.describe(), **shares.describe()},
     }
-    return ordered_components(
-        found @ turned,
-        variances,
+    basis = plan.basis.truncate(shares.components)
+    return ReleasedComponents(
+        basis,
+        *ordered(found @ turned, variances, basis),
         total=None,
         floor=_floor(noise, scale),
-        basis=plan.basis.truncate(shares.components),
         center=stage.center,
         certificate=stage.fulfilled(certificate, [*shares.directions, last], tuning),
         about=dict(plan.about) | stamp(),

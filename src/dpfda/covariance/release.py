@@ -244,7 +244,7 @@ class ReleasedCovariance(CovarianceSurface):
         if exact:
             return band
         least = np.where(at_s == at_t, 0.0, -np.inf)
-        return settled(band, self(at_s, at_t), (least, np.full(least.size, np.inf)))
+        return settled(band, np.asarray(self(at_s, at_t)), (least, np.full(least.size, np.inf)))
 
     # Its file.
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -207,7 +207,7 @@ def sparse_plan(
     return SparsePlan(table, bounded, about, ends, bounds, center, radius, mean, designed)
 
 
-def _asked(estimator: Any) -> Deviations:
+def _asked(estimator: Estimator) -> Deviations:
     """What deviations are asked for; and everything that these estimates have no use for is refused."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
     asked = Deviations(estimator.bounds, Center.of(estimator.center), False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
-from dpfda.covariance.components_release import ReleasedComponents, ordered_components
+from dpfda.covariance.components_release import ReleasedComponents, ordered
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -40,7 +40,7 @@ class CovarianceSurface(OnBasis):
         """What the largest eigenvalue of the noise stays below with this probability."""
         raise NotImplementedError
 
-    def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
+    def __call__(self, first: ArrayLike, second: ArrayLike) -> float | Floats:
         """Values C(s, t) at pairs of points.
 
         Parameters
@@ -76,11 +76,11 @@ class CovarianceSurface(OnBasis):
         functions = self.basis.evaluate(self.grid_points if points is None else points)
         return np.asarray(functions @ self.matrix @ functions.T)
 
-    def variance(self, points: ArrayLike) -> Any:
+    def variance(self, points: ArrayLike) -> float | Floats:
         """Variance C(t, t), in squared units of the data; never negative."""
         return self(points, points)
 
-    def correlation(self, first: ArrayLike, second: ArrayLike) -> Any:
+    def correlation(self, first: ArrayLike, second: ArrayLike) -> float | Floats:
         """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
         at_s, at_t = self._pairs(first, second)
         product = np.asarray(self.variance(at_s) * self.variance(at_t))
@@ -107,12 +107,11 @@ class CovarianceSurface(OnBasis):
         if count is None:
             count = max(1, int(np.sum(values > floor)))
         count = whole(count, "count", 1, values.size)
-        return ordered_components(
-            vectors[:, -count:],
-            values[-count:],
+        return ReleasedComponents(
+            self.basis,
+            *ordered(vectors[:, -count:], values[-count:], self.basis),
             total=float(values.sum()),
             floor=floor,
-            basis=self.basis,
             center=self.center,
             certificate=self.certificate,
             about=self.about,
@@ -150,4 +149,4 @@ class CovarianceSurface(OnBasis):
     def view(self, level: float | None = LEVEL) -> Image:
         start, end = self.domain_range
         middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
-        return self._image(self.on_grid(middles), signed=True, square=True)
+        return replace(self._image(self.on_grid(middles)), signed=True, square=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,13 +123,13 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         others = self._kept * self._others.integral(lower, upper)
         return others + float(self.raw.atom_shares[inside].sum())
 
-    def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
+    def cdf(self, points: ArrayLike, axis: int = 0) -> float | Floats:
         below = np.append(0.0, np.cumsum(self.raw.atom_shares))
         others = self._kept * self._others.cdf(points, axis)
         found = others + below[np.searchsorted(self.stated, points, side="right")]
         return float(found) if np.ndim(points) == 0 else found
 
-    def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
+    def quantile(self, levels: ArrayLike, axis: int = 0) -> float | Floats:
         wanted, masses = check_levels(levels), self.raw.atom_shares
         after = self.cdf(np.array(self.stated))
         passed = after < wanted[:, None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
@@ -229,7 +228,7 @@ class LinearDensity(Valued):
             np.concatenate([values[:1], values, values[-1:]]),
         )
 
-    def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
+    def cdf(self, points: ArrayLike, axis: int = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.
 
         With a step it jumps at the values, and is the share up to and with each.
@@ -266,7 +265,7 @@ class LinearDensity(Valued):
         ((a, b),) = self.domain_range
         return np.clip(a + np.rint((found - a) / self.step) * self.step, a, b)
 
-    def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
+    def quantile(self, levels: ArrayLike, axis: int = 0) -> float | Floats:
         """Quantiles: the smallest point at which `cdf` reaches each level.
 
         Parameters

@@ -49,6 +49,7 @@ from dpfda.publication import (
 from dpfda.publication.distances import Draw
 from dpfda.publication.trials import ORDINARY, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
+from dpfda.records.points import PlacedPoints
 from dpfda.releases.words import points_words
 from dpfda.spine.choices import all_count, public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
@@ -274,7 +275,7 @@ class DensityPlan(TriedPlan, PlanAgain):
         """The integers that get noise, from the sum of the shares of cells. Private like these."""
         return weights if self.elements is None else self.elements.total(weights)
 
-    def of_units(self, units: Any, certificate: Certificate, draw: Draw) -> ReleasedDensity:
+    def of_units(self, units: PlacedPoints, certificate: Certificate, draw: Draw) -> ReleasedDensity:
         """The release of points whose cells are chosen first; the caller has charged for all."""
         looks, count = self.looks, self.cells.size
         noises = self.noises if looks is None else (looks[0].both, looks[1].both)

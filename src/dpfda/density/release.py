@@ -391,7 +391,7 @@ class ReleasedDensity(LinearDensity):
                 line = _masses_of(line, self.step)
             return replace(self._curve([line], baseline=0.0), shown=self._shown(line.points))
         check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
-        return self._image(self.on_grid(), level, floor=0.0)
+        return replace(self._image(self.on_grid(), level), floor=0.0)
 
     def _shown(self, points: Floats) -> tuple[float, float] | None:
         """Where all but a hundredth of it lies on an interval, with room, if that is a small part."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class SecondLook:
             recomputed(KNormNoise.equal(1, scale), "l1", self.width, paid)
 
     @classmethod
-    def of(cls, width: int, units: int, law: NoiseLaw, whole: Any) -> Self:
+    def of(cls, width: int, units: int, law: NoiseLaw, whole: PureDP) -> Self:
         """Beside a law on the counts of so many units, a public number, that costs the whole."""
         (narrow,) = set(vars(law)["scales"])
         share = min(max(SPENT / (units * whole.epsilon), LEAST), MOST)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, SupportsFloat
 
 import numpy as np
 
@@ -163,7 +163,9 @@ class ReleasedFunctionalRegression(Valued):
         """Names of the coefficient functions, the baseline first."""
         return self.corners.terms
 
-    def at(self, at: Mapping[str, object] | None = None, **values: Any) -> Self:
+    def at(
+        self, at: Mapping[str, SupportsFloat | str] | None = None, **values: SupportsFloat | str
+    ) -> Self:
         """The mean curve at values of covariates, inside the public bounds of curves.
 
         Parameters

@@ -151,7 +151,7 @@ class Predictor(Banded):
             drawn["faded"] = self._lost(at, level).reshape(CELLS, CELLS)
         values = deciding(self(at)).astype(np.float64) if self._several else self(at)
         first, second = self.domain_range
-        return replace(self._image(values.reshape(CELLS, CELLS), **drawn), extent=(first, second))
+        return replace(self._image(values.reshape(CELLS, CELLS)), extent=(first, second), **drawn)
 
     @property
     def _drawn_values(self) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -329,7 +329,7 @@ class PrivateMean(InBlocks):
                 return Prepared(made.plan.line_alone, made.total)
             return (asks and self._queried(X, groups)) or self._read(X, groups, boxes=True)
 
-    def _queried(self, X: object, groups: Any) -> Answered | None:
+    def _queried(self, X: object, groups: object) -> Answered | None:
         """The sum as a query, where X is in a data base that can be asked for it; else None."""
         if (table := queried(X, groups)) is None:
             return None

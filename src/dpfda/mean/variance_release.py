@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,7 @@ class MeanAndVariance(ReleasedFunction):
         if self._limits is None:
             raise ParameterError("release", "have bounds on values", "none")
 
-    def variance(self, points: ArrayLike, level: float | None = None) -> Any:
+    def variance(self, points: ArrayLike, level: float | None = None) -> float | Floats:
         """Variance of a unit's clipped value at points, in squared units of the data.
 
         Parameters
@@ -71,7 +71,7 @@ class MeanAndVariance(ReleasedFunction):
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         if variance is not None:
             return super()._around_population(at, asked, variance)
-        found = super()._around_population(at, asked, lambda at: self.variance(at, LEVEL))
+        found = super()._around_population(at, asked, lambda at: np.asarray(self.variance(at, LEVEL)))
         return replace(found, covers=RELEASED)
 
     # Words.

@@ -8,7 +8,7 @@ Here the type leaves no choice: every content is read as `dpfda.records.cells` r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ WIDEST = 8
 NUMBERS_AT_ONCE = 2**16
 
 
-def is_plain(values: object) -> bool:
+def is_plain(values: object) -> TypeGuard[Cells]:
     """Whether this is an array of numpy itself (a memory map among them), without a mask or more."""
     return type(values) in (np.ndarray, np.memmap)
 

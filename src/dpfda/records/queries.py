@@ -72,7 +72,7 @@ class Queried(Kept):
         """A record of zeros under the labels of the table."""
         return NamedRows(self.relation.columns, [[0.0] * len(self.relation.columns)])
 
-    def grid(self, groups: str | None) -> Floats | None:
+    def grid(self, groups: object) -> Floats | None:
         """The grid that labels spell, where they could be a record by mistake: numbers, and no dates."""
         labels = [name for name in self.relation.columns if name != groups]
         spelt = curves_handed(self.made_up, groups, None, "repair").grid

@@ -39,6 +39,7 @@ from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from skfda import FDataBasis, FDataGrid
+    from skfda.representation.basis import Basis as SkfdaBasis
 
 # Why a file is not written where it should be: what its name must do, what was found, and what to do.
 OTHERWISE = {
@@ -210,7 +211,7 @@ class Release(Published):
         """
         return to_fdatagrid(self, points)
 
-    def to_basis(self, basis: object) -> FDataBasis:
+    def to_basis(self, basis: SkfdaBasis) -> FDataBasis:
         """The published functions of one variable as a ``skfda.FDataBasis``: a least squares fit.
 
         Parameters

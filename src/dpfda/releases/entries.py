@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter, methodcaller
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class Entry:
 
 
 Table = Mapping[str, Entry]
+Value = TypeVar("Value")
 # Attributes of any type by their names.
 Held = Json
 
@@ -106,7 +107,7 @@ def _read(written: Mapping[str, object], entry: Entry, name: str, kernel: object
 
 
 def entry(
-    read: Callable[[object], object], write: Callable[[Any], object] = lambda value: value
+    read: Callable[[object], Value], write: Callable[[Value], object] = lambda value: value
 ) -> Entry:
     """An entry that is read by itself; by default it is written as it is."""
     return Entry(lambda value, *_: read(value), write)

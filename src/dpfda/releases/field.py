@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -217,7 +217,7 @@ class ReleasedField(Expansion):
         # An image where nobody has said what its axes are.
         rows = not {"domain", "domain_2"} & set(self.about)
         values = self.on_grid([max(axis.size, FINE) for axis in self.grid_points])
-        return self._image(values, level, rows=rows)
+        return replace(self._image(values, level), rows=rows)
 
     @property
     def _subject(self) -> str:

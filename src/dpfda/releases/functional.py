@@ -15,6 +15,7 @@ from dpfda.releases.published import Published
 
 if TYPE_CHECKING:
     from skfda import FDataBasis, FDataGrid
+    from skfda.representation.basis import Basis
 
 # Points of each variable where a release has no grid of its own.
 POINTS = 101
@@ -48,7 +49,7 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     return made
 
 
-def to_basis(release: Published, basis: Any) -> FDataBasis:
+def to_basis(release: Published, basis: Basis) -> FDataBasis:
     """The functions of a release in a basis of scikit-fda; see `Release.to_basis`."""
     ends = _ends(release)
     if len(ends) != 1:

@@ -369,7 +369,7 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
         raise ValueError("more is said to be achieved than the noise of all parts gives")
 
 
-def _check_one_box(laws: Sequence[Any]) -> None:
+def _check_one_box(laws: Sequence[AnyLaw]) -> None:
     """Refuse pure noise of several parts that is not of one box. Raises ValueError."""
     sides = sum(law.components for law in laws)
     if len(laws) > 1 and any(getattr(law, "whole", None) != sides for law in laws):

@@ -270,7 +270,7 @@ class Published(Certified):
         labels = (self._axis_label(0), self._value_label)
         return Curve(tuple(lines), *labels, self._title, self._subtitle, baseline, foot=foot)
 
-    def _image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
+    def _image(self, values: Floats, level: float | None = None) -> Image:
         """Values in cells over the two variables of this release, with its words.
 
         A picture shows no band of a level: how far it reaches is said in words.
@@ -282,7 +282,7 @@ class Published(Certified):
             band = self.band(level)
             far = number(float(band.reach(self(band.points)).max()))  # type: ignore[operator]
             subtitle += f"; values without the noise lie within {far} of these, {100 * level:.4g}%"
-        return Image(values, (first, second), *labels, self._title, subtitle, **drawn)
+        return Image(values, (first, second), *labels, self._title, subtitle)
 
     # Words.
 

@@ -16,7 +16,7 @@ from dpfda.bases.grids import frozen
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, reals
+from dpfda.numerics.parameters import choice, known, reals
 from dpfda.numerics.specials import normal_quantile
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
@@ -87,7 +87,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     target: tuple[float, float] = field(metadata=file.ENDS.kept)
     covariates: tuple[Covariate, ...] = field(
         metadata=file.entry(
-            _covariates, lambda held: [{"name": e.name, "bounds": list(e.bounds)} for e in held]
+            _covariates, lambda held: [{"name": e.name, "bounds": list(known(e.bounds))} for e in held]
         ).kept
     )
     certificate: Certificate

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 Method = TypeVar("Method")
+Owner = TypeVar("Owner")
 # Whether this process is the command, which hands an estimator to nobody; set before one is imported.
 COMMAND = False
 
@@ -35,16 +36,17 @@ def base() -> type:
     return BaseEstimator  # type: ignore[no-any-return]
 
 
-def mixin(name: str) -> Any:
+def mixin(name: str) -> type:
     """What else an estimator derives from, by its name in `sklearn.base`; nothing in the command."""
     if COMMAND:
         return type(name, (), {})
     import sklearn.base
 
-    return getattr(sklearn.base, name)
+    made: type = getattr(sklearn.base, name)
+    return made
 
 
-def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+def available_if(check: Callable[[Owner], bool]) -> Callable[[Method], Method]:
     """scikit-learn's `available_if`, for methods that not all have; in the command all have them."""
     if COMMAND:
         return lambda method: method

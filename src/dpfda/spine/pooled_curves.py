@@ -182,13 +182,13 @@ class PooledTable(PooledSum, Generic[Made]):
         self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
         shares = NoisyShares(noisy, law, None if size is None else round(size))
-        made: Made = self._counted(size).assemble(shares, certificate)
-        return made
+        return self._counted(size).assemble(shares, certificate)
 
-    def _counted(self, units: object, **changes: object) -> Any:
+    def _counted(self, units: object, **changes: object) -> TablePlan[Made]:
         """The plan that says how units are counted."""
         plan: Any = self.plan
-        return replace(plan, about=counted(plan.about, units), **changes)
+        made: TablePlan[Made] = replace(plan, about=counted(plan.about, units), **changes)
+        return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -197,7 +197,9 @@ class ReleasedCox(OnTime):
 
     # Curves.
 
-    def at(self, at: Mapping[str, object] | None = None, **values: Any) -> Self:
+    def at(
+        self, at: Mapping[str, SupportsFloat | str] | None = None, **values: SupportsFloat | str
+    ) -> Self:
         """The same release, whose survival curve is that at values of covariates and strata.
 
         Parameters

@@ -10,8 +10,8 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -313,13 +313,13 @@ def _(view: Panels, axis: Axes) -> None:
         lowest = max(r for r, c in view.places if c == column)
         leftmost = min(c for r, c in view.places if r == row)
         panel.tick_params(labelsize="small", labelbottom=row == lowest, labelleft=column == leftmost)
-    far: dict[str, Any] = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
+    far = partial(axis.annotate, "", xycoords="axes fraction", fontsize="small", annotation_clip=False)
     for column, name in enumerate(view.columns):
         at = (column + (1 - GAP) / 2) / across
-        _write(axis.annotate("", (at, 1), (0, 2), textcoords="offset points", ha="center", **far), name)
+        _write(far((at, 1), (0, 2), textcoords="offset points", ha="center"), name)
     for row, name in enumerate(view.rows):
         at = 1 - (row + (1 + GAP) / 2) / down
-        beside = axis.annotate("", (1, at), (0, 0), textcoords="offset points", va="center", **far)
+        beside = far((1, at), (0, 0), textcoords="offset points", va="center")
         beside.set_rotation(270)
         _write(beside, name)
     axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34

@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -281,8 +281,7 @@ def guarantee_of(measurement: Measurement, d_in: int = 1) -> Guarantee:
     ParameterError
         If its measure is another than maximal, approximate or zero-concentrated divergence.
     """
-    mapped: Any = measurement
-    measure, lost = str(mapped.output_measure), mapped.map(d_in)
+    measure, lost = str(measurement.output_measure), measurement.map(d_in)  # type: ignore[no-untyped-call]
     if measure == "MaxDivergence":
         return PureDP(Fraction(lost))
     if measure == "ZeroConcentratedDivergence":

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.numerics.scan import Late, files_named
+from dpfda.numerics.scan import Late, Made, files_named
 
 if TYPE_CHECKING:
     from dpfda.command.publishing import Publication
@@ -28,7 +28,7 @@ def scanned() -> Late[Declared | Group]:
     return _loaded(own | {_called(module): module for module in files_named("verb")})
 
 
-def _loaded(modules: dict[str, str]) -> Late[Any]:
+def _loaded(modules: dict[str, str]) -> Late[Made]:
     return Late(sorted(modules), lambda name: import_module(modules[name]).VERB)
 
 

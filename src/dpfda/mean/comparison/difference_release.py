@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,7 +102,7 @@ class ReleasedDifference(Valued):
         """Whether both lines were made of the noisy numbers of all groups."""
         return self._is_line and all(m._widths.posterior.borrows for m in (self.first, self.second))
 
-    def smoothed(self, points: ArrayLike) -> Any:
+    def smoothed(self, points: ArrayLike) -> float | Floats:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
 
         The posterior mean of the coefficients under a normal prior with variances a lambda_j^g, lambda
@@ -192,7 +192,10 @@ class ReleasedDifference(Valued):
         columns = super()._columns(at, asked)
         if self._is_line:
             return columns
-        return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self._value_label}, smoothed")}
+        return {
+            **columns,
+            "smoothed": (np.asarray(self.smoothed(at[:, 0])), f"{self._value_label}, smoothed"),
+        }
 
     def view(self, level: float | None = LEVEL) -> Curve:
         line = self._line(" minus ".join(self.names), level)

@@ -360,7 +360,9 @@ class PrivateComparison(Estimator):
         return [names[place] for place in kept], sizes, [rows[place] for place in kept]
 
     @staticmethod
-    def _flat(levels: object) -> Any:
+    def _flat(
+        levels: Sequence[object] | Mapping[str, Sequence[object]] | None,
+    ) -> Sequence[object] | None:
         """The groups in one list, where they are named by the labels of several columns."""
         if not isinstance(levels, Mapping):
             return levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,7 +105,7 @@ class ReleasedTest(Release):
         """Deviations (k,) for which p-values are tabulated."""
         return np.linspace(*self.domain_range, TABULATED)
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def __call__(self, points: ArrayLike) -> float | Floats:
         """P-values where a unit's value deviates so much at every point, as far as bounds allow.
 
         Parameters

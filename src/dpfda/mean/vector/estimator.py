@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 
@@ -238,7 +238,7 @@ class PrivateVectorMean(Estimator):
 
     def _planned_channels(self, channels: int | Sequence[str] | None) -> list[str]:
         """Names of the channels that are planned, by what was stated of them."""
-        stated: Any = self.channels if channels is None else channels
+        stated: object = self.channels if channels is None else channels
         if stated is None and _is_several(self.bounds):
             stated = len(self.bounds)
         if stated is None:
@@ -273,7 +273,7 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     return dict(zip(labels, parts, strict=True))
 
 
-def _named(names: Any, found: list[str]) -> list[str]:
+def _named(names: object, found: list[str]) -> list[str]:
     """Stated names of so many channels, or those found."""
     labels = found if names is None else list(names) if _is_listed(names) else []
     worded = all(isinstance(label, str) and label for label in labels)
@@ -282,7 +282,7 @@ def _named(names: Any, found: list[str]) -> list[str]:
     return [plain_words(label, "channels") for label in labels]
 
 
-def _is_listed(names: object) -> bool:
+def _is_listed(names: object) -> TypeGuard[Sequence[str]]:
     return isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
 
 
@@ -301,7 +301,7 @@ def _check_domain(shares: Mapping[str, MeanPlan]) -> None:
         raise ParameterError("channels", "be on one domain", f"{len(ends)} domains", remedy)
 
 
-def _bounds(bounds: Any, count: int) -> list[Bounds]:
+def _bounds(bounds: Bounds, count: int) -> list[Bounds]:
     if isinstance(bounds, Mapping):
         words = "be a list, one a channel in the order of the channels, or one for all"
         raise ParameterError("bounds", words, "a mapping")
@@ -312,12 +312,12 @@ def _bounds(bounds: Any, count: int) -> list[Bounds]:
     return list(bounds)
 
 
-def _is_several(bounds: object) -> bool:
+def _is_several(bounds: object) -> TypeGuard[Sequence[Bounds]]:
     """Whether there is a bound for each channel."""
     return isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
 
 
-def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Answered] | None:
+def summed_together(means: Sequence[PrivateMean], X: object) -> list[Answered] | None:
     """What `PrivateMean._answering` makes of each channel of an array (n, m, d), by reading it once.
 
     Each value goes through the same operations as if its channel were read by itself, and integers are
