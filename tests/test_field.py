@@ -136,7 +136,7 @@ def test_the_band_covers_the_field_without_noise(images, basis, few_draws):
         release = estimator.fit(images).release_
         band = release.band(0.9)
         hidden = replace(release, noisy_sum=exact).unshrunk
-        hits += band.contains(hidden.center + basis.evaluate(band.points) @ hidden.coefficients)
+        hits += band.contains(hidden.center + hidden.basis.evaluate(band.points) @ hidden.coefficients)
     # 120 trials at 0.9: 92 or fewer with probability 2e-5, all but one of them with 5e-5.
     assert 92 < hits < 119
 
