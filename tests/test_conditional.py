@@ -142,7 +142,7 @@ def test_it_keeps_the_contract_and_says_what_is_given(release: ReleasedDensity, 
     assert "A probability density given age = 60 over pressure (mmHg)" in " ".join(
         conditional.describe().split()
     )
-    assert conditional.summary()["given"] == {"axis": 0, "value": 60.0}
+    assert conditional.facts["given"] == {"axis": 0, "value": 60.0}
     again = load(conditional.save(tmp_path / "given.json"))
     assert isinstance(again, ReleasedConditionalDensity)
     assert again(120.0) == conditional(120.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dpfda.numerics.errors import BudgetError, ParameterError, UnknownDatasetError
@@ -24,8 +24,19 @@ from dpfda.privacy.ledger.accounts import (
 )
 from dpfda.privacy.ledger.history import Action, Record
 
-# What a charge adds to the total, the total, and how it adds up, where not by sums.
-Spending = tuple[Amount, Amount, Filter | None]
+
+@dataclass(frozen=True)
+class Spending:
+    """An account after a charge.
+
+    amount: What the charge adds to the total.
+    spent: The total.
+    filter: How it adds up, where not by sums.
+    """
+
+    amount: Amount
+    spent: Amount
+    filter: Filter | None = None
 
 
 def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spending:
@@ -53,7 +64,7 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spen
     spent = before.spent.plus(amount)
     if spent.exceeds(budget.amount):
         raise _over(dataset, amount, budget.amount.minus(before.spent), budget)
-    return amount, spent, None
+    return Spending(amount, spent)
 
 
 def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP) -> Spending:
@@ -71,7 +82,7 @@ def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP)
         epsilon, delta = made.spent(whole)
     # What was said to be spent is never taken back.
     spent = Amount(left.kind, (max(epsilon, before.spent["epsilon"]), max(delta, before.spent["delta"])))
-    return spent.minus(before.spent), spent, made
+    return Spending(spent.minus(before.spent), spent, made)
 
 
 def _over(dataset: str, asked: Amount, left: Amount, budget: Budget) -> BudgetError:
@@ -169,11 +180,13 @@ def appended(
     before = latest_of(rows, dataset)
     # Whoever is first, under the lock, states the unit.
     budget = before.budget.held_to(unit, dataset)
-    cost, spent, kept = spend(before, parts, neighbours)
-    cost.written()
-    spent.written()
-    made = {"budget": budget, "spent": spent, "cost": cost, "filter": kept}
-    return after(rows, before, "charge", **made, asked=asked, details=details)
+    made = spend(before, parts, neighbours)
+    made.amount.written()
+    made.spent.written()
+    return after(
+        rows, before, "charge", budget=budget, spent=made.spent, cost=made.amount, asked=asked,
+        details=details, filter=made.filter,
+    )  # fmt: skip
 
 
 def after(rows: Rows, before: Record, action: Action, **told: Any) -> Record:
