@@ -25,8 +25,8 @@ from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.strategies import Center
 from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
+from dpfda.machines.solvers.solver import Labelled
 from dpfda.machines.solvers.sums import MeansSolver
-from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.choice import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise, body_noise, repeated_width, shares
