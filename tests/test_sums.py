@@ -403,6 +403,21 @@ def test_the_sum_of_a_fit_does_not_depend_on_numba(monkeypatch):
     assert made[:2] == made[2:]
 
 
+@pytest.mark.parametrize("bounds", [(-1.0, 1.0), L2Ball(0.8)], ids=["values", "length"])
+def test_many_curves_that_have_been_read_are_added_up_alike(bounds, monkeypatch):
+    """In blocks, and from a public number of them on all at once."""
+    records = np.random.default_rng(12).normal(size=(3000, 37))
+    records[5:50, 3] = np.nan
+    made = []
+    for large in (2**26, 1):
+        monkeypatch.setattr("dpfda.spine.sums.LARGE", large)
+        mean = PrivateMean(
+            1.0, bounds=bounds, basis=BASIS, mechanism="laplace", reading=Reading(missing="complete")
+        )
+        made.append(mean.prepare(records).total.with_noise([0] * 30))
+    assert made[0] == made[1]
+
+
 def test_sixteen_million_extreme_records_add_up_exactly():
     row = np.full((1, 37), 1e300)
     one = grid_sum(row, VALUES)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -119,9 +119,9 @@ class DensityPlan(TriedPlan, PlanAgain):
         """On the counts where a place is chosen, and where none is."""
         return self.noise, self.unplaced or self.noise
 
-    @property
+    @cached_property
     def looks(self) -> tuple[SecondLook, SecondLook] | None:
-        """Into cells with peaks, in either case; None where what is charged is not pure epsilon."""
+        """Into cells with peaks, in either case, checked; None where not pure epsilon is charged."""
         zoom, pure = self.zoom, isinstance(self.counted, PureDP)
         if zoom is None or not pure or self.smoothing != "adaptive" or self.cells.atoms:
             return None
@@ -457,6 +457,8 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
     if plan.zoom is not None:
         certificate = plan.certified()
         plan.zoom.check()
+        # Made, and so checked, before anything is charged.
+        _ = plan.looks
         charge(paying, certificate, plan.entry())
         return plan.of_units(prepared.total, certificate, lambda law: law.draw())
     noisy, certificate = publish_integers(

@@ -41,7 +41,7 @@ import numpy as np
 import scipy
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import ParameterError, Private
 from dpfda.numerics.parameters import choice, real, shown
 
 UNIT = 2.0**-53
@@ -154,7 +154,7 @@ def read_loss(given: object, names: Sequence[str]) -> Loss:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Examples:
+class Examples(Private):
     """Private examples, ready to be minimised over.
 
     Parameters
@@ -173,9 +173,6 @@ class Examples:
     targets: Floats
     weights: Floats
     offsets: Floats
-
-    def __repr__(self) -> str:
-        return "Examples(content private)"
 
 
 def largest_norm(loss: Loss, penalty: Fraction) -> float:

@@ -22,6 +22,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.machines.solvers import Budget, Labelled, Solver
 from dpfda.noise import KNormNoise
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, Numbers, doubles
+from dpfda.numerics.errors import Private
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split
 from dpfda.publication import recomputed
 from dpfda.publication.zoom import choice_noise, noisy_largest
@@ -79,7 +80,7 @@ class PowerChoice:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Unfeatured:
+class Unfeatured(Private):
     """Private examples without features yet.
 
     inputs: Their public bounds.
@@ -94,9 +95,6 @@ class Unfeatured:
     targets: Floats
     codes: Integers
     units: int
-
-    def __repr__(self) -> str:
-        return "Unfeatured(content private)"
 
     def scaled(self, part: slice | Integers) -> Floats:
         """Inputs of some records on the unit cube, those that cannot be used at its corner."""
@@ -136,15 +134,12 @@ class Unfeatured:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureRows:
+class FeatureRows(Private):
     """Features as integers of a ball, made anew wherever some rows are asked for. Private."""
 
     examples: Unfeatured
     features: FeatureMap
     ball: IntegerBall
-
-    def __repr__(self) -> str:
-        return "FeatureRows(content private)"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.numerics.errors import Private, RefusedMechanismError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -33,7 +33,7 @@ SOLUTION_BITS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Labelled:
+class Labelled(Private):
     """Private examples as integers.
 
     Parameters
@@ -52,9 +52,6 @@ class Labelled:
     targets: Floats
     codes: Integers
     units: int
-
-    def __repr__(self) -> str:
-        return "Labelled(content private)"
 
     @cached_property
     def by_unit(self) -> tuple[Integers, Integers]:
