@@ -438,7 +438,7 @@ def test_budget_of_one_stage_is_no_less() -> None:
 def test_noise_in_shares_is_that_of_the_line_alone() -> None:
     unit = PrivacyUnit("home", neighbours="add-remove", public_size=300)
     pool = PrivateMean(1, bounds=(0, 1), unit=unit, domain=Domain(GRID)).pooled_on(CURVES)
-    assert pool.plan.has_distance
+    assert pool.plan.distance is not None
     sharing, total = pool.sharing, pool.measured(pool.total(CURVES))
     assert sharing.guarantee == PureDP(1)
     assert total.components == sharing.noise.components
@@ -486,7 +486,7 @@ def test_holders_whose_coordinator_draws_measure_it_and_shares_do_not():
     assert release.distance.noisy / unit == pytest.approx(apart, abs=20 * scale + 1e-3)
     assert 20 * scale < apart
     # Noise in shares is drawn before anyone has the line, of which all of the budget is then.
-    assert not pool.sharing.plan.has_distance
+    assert pool.sharing.plan.distance is None
 
 
 def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path: Any) -> None:

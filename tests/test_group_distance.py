@@ -91,7 +91,7 @@ def test_two_numbers_bound_every_line_and_difference(groups: Any) -> None:
     sizes = tuple(size for size, _ in groups)
     apart = np.array([row for _, row in groups])
     told = told_of_groups(apart, sizes)
-    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance_noise
+    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance.law
     largest = 2**29
     numbers = [int(2 * largest * each) for each in told]
     each = [
@@ -113,7 +113,7 @@ def test_two_numbers_bound_every_line_and_difference(groups: Any) -> None:
     ("first", "second"), [(1.0, 0.0), (0.5, 0.5), (1.0, 0.3), (0.02, 1.0), (0.7, 0.7)]
 )
 def test_quantiles_are_those_of_the_noise(first: float, second: float) -> None:
-    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance_noise
+    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance.law
     drawn = noise.simulate(np.random.default_rng(5), 40_000) / noise.scales[0]
     for level in (0.9, 0.95, 0.99):
         below = int(np.sum(drawn @ [first, second] <= box_quantile(first, second, level)))

@@ -44,7 +44,7 @@ from dpfda.numerics.parameters import known
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, PureDP, added, largest, split
+from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
 from dpfda.publication import (
     COUNT_SCALE,
     EXACT,
@@ -60,6 +60,7 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
+from dpfda.publication.distance_noise import DistanceNoise
 from dpfda.publication.distances import drawn_in_box, with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
@@ -200,7 +201,7 @@ class LooksPlan(StagedPlan):
             return self.whole.costs()
         (rough,) = self.rough.costs().values()
         counting, last = self.shares[1:]
-        measured = self.whole.distance_costs()
+        measured = {} if self.whole.distance is None else self.whole.distance.costs()
         # Of one law, or of two that follow each other, no more is known than their guarantee.
         looks = {FIRST: rough, RADIUS: Cost(counting, LaplaceLoss(counting.epsilon)), LAST: Cost(last)}
         return measured | looks
@@ -218,7 +219,8 @@ class LooksPlan(StagedPlan):
             return
         check(self.rough)
         self.choice.noise  # noqa: B018
-        self.whole.distance_achieved()
+        if self.whole.distance is not None:
+            self.whole.distance.achieved()
         # Of the words about the data nothing hangs.
         _check_closer(LooksPlan(replace(self.whole, about={}), self.strategy))
 
@@ -243,7 +245,7 @@ class LooksPlan(StagedPlan):
         return self._over_ordinary(self.expected_of.outlook(quick))
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        if self.whole.has_distance:
+        if self.whole.distance is not None:
             # Most of it is the noise on the largest distance, on which two looks gain nothing.
             return self.whole.outlook_width(level, quick)
         return self._over_ordinary(self.expected_of.outlook_width(level, quick))
@@ -304,17 +306,12 @@ class LooksPlan(StagedPlan):
         worth = cells >= FEWEST_CELLS or radius < HALF
         return distance_sides(cells) if worth and isinstance(self.whole.guarantee, PureDP) else 0
 
-    def side_noise(self, closer: MeanPlan) -> BoxPartNoise | None:
-        """What these see of its noise; None without them."""
-        law, part = known(closer.drawn).noise, closer.guarantee
-        if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
-            return None
-        return self.whole.side_noise(law.components, law.whole - law.components, part)
-
-    def side_achieved(self, closer: MeanPlan) -> list[Guarantee]:
-        """What they give. Raises DpfdaError if that is more than the closer look's part."""
-        law, part = self.side_noise(closer), closer.guarantee
-        return [] if law is None else [self.whole.side_achieved(law, cast("PureDP", part))]
+    def distance(self, closer: MeanPlan) -> DistanceNoise | None:
+        """What tells the largest distance: sides of the closer look's box, or a share of its own."""
+        law, part, own = known(closer.drawn).noise, closer.guarantee, self.whole.distance
+        if isinstance(law, BoxPartNoise) and isinstance(part, PureDP):
+            return DistanceNoise.of_box(self.whole.largest_half, self.whole.neighbours, part, law)
+        return None if own is None or own.in_box else own
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
         """Charge for all stages, and release them one after the other."""
@@ -357,7 +354,8 @@ def _check_closer(plan: LooksPlan) -> None:
             for part in (plan.shares[2], plan.tried[1]):
                 closer = plan.closer(line, radius, part)
                 check(closer)
-                plan.side_achieved(closer)
+                if (told := plan.distance(closer)) is not None:
+                    told.achieved()
 
 
 def looked(
@@ -381,19 +379,18 @@ def looked(
             radius, held = HALF, total
     closer = plan.closer(line, radius, part)
     summed = records.of_grid(held, closer)
-    own, sides = certificate.part(LAST), plan.side_noise(closer)
+    own, told = certificate.part(LAST), plan.distance(closer)
     noise: Sequence[int] = ()
-    if sides is None:
+    if told is None or not told.in_box:
         look = publish_curve(summed, closer, own, draw)
     else:
         paid = pay(summed, closer, certificate=own)
-        drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
+        drawn, noise = drawn_in_box(paid.design.noise, told.law, draw)
         look = cast("ReleasedFunction", paid.release(summed.with_noise(drawn)))
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
-    law = sides or plan.whole.distance_law
-    if law is None:
+    if told is None:
         return made
-    return with_distance(made, total, plan.whole, law, noise or draw(law))
+    return with_distance(made, total, plan.whole, told.law, noise or draw(told.law))
 
 
 def assembled(
@@ -414,12 +411,13 @@ def assembled(
         "closer look": design.mechanism,
     }
     tried = [] if excess is None else [excess.achieved]
-    measured = plan.whole.distance_achieved()
     # Of a try and a look together no law is known.
     law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
-    last = largest([look.certificate.achieved, *plan.side_achieved(closer)])
+    told, last = plan.distance(closer), look.certificate.achieved
+    if told is not None:
+        last = told.with_line(last)
     whole = certificate.fulfilled(
-        added([*measured, first.certificate.achieved, selection.achieved, *tried, last]),
+        added([first.certificate.achieved, selection.achieved, *tried, last]),
         tuning,
         drawn={LAST: law},
     )

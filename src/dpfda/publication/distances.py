@@ -50,10 +50,10 @@ def line_with_distance(
 
     sums: Those that the design of the plan adds noise to. Private.
     """
-    cells, law = known(plan.public_design).noise, plan.distance_noise
-    own, noise = drawn_in_box(cells, law, draw) if plan.distance_sides else (draw(cells), None)
+    cells, told = known(plan.public_design).noise, known(plan.distance)
+    own, noise = drawn_in_box(cells, told.law, draw) if told.in_box else (draw(cells), None)
     line = cast("ReleasedFunction", release(sums.with_noise(own)))
-    return with_distance(line, total, plan, law, draw(law) if noise is None else noise)
+    return with_distance(line, total, plan, told.law, draw(told.law) if noise is None else noise)
 
 
 def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
@@ -99,12 +99,10 @@ def with_distances(
         partial(of_pairs, public=(lines, halves, sizes)),
     )
     exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, each) for each in both])
-    noisy, apart = exact.with_noise(draw(plan.distance_noise))
+    told = known(plan.distance)
+    noisy, apart = exact.with_noise(draw(told.law))
     return [
-        replace(
-            release,
-            distance=GroupDistance(noisy, plan.largest_half, plan.distance_noise, apart, sizes, place),
-        )
+        replace(release, distance=GroupDistance(noisy, told.half, told.law, apart, sizes, place))
         for place, release in enumerate(releases)
     ]
 

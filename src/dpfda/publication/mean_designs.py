@@ -33,8 +33,6 @@ from dpfda.mechanisms.design.lines import equal_cells
 from dpfda.noise import (
     BoxPartNoise,
     KNormNoise,
-    NoiseLaw,
-    body_noise,
     cost_of,
     knorm_noise,
     pure_budget,
@@ -45,16 +43,16 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, largest, split, without_delta
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
 from dpfda.publication.charging import recomputed
+from dpfda.publication.distance_noise import DistanceNoise
 from dpfda.publication.plan import Plan
-from dpfda.releases.distance import moved, moved_together
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
 COUNT_SHARE = Fraction(1, 10)
-# Stages of a release whose number of units is released too, or the largest distance of its line.
-COUNT, FUNCTION, DISTANCE = "count", "function", "largest distance"
+# Stages of a release whose number of units, or something else, is released too.
+COUNT, FUNCTION = "count", "function"
 # What a plan for another number of units or budget takes over.
 KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance", "lines")
 
@@ -182,7 +180,8 @@ class MeanDesign(Plan):
         """What each stage costs, and what is known of its law before the count is."""
         design, size = self.public_design, self.size
         if design is not None and size is not None:
-            cost, measured = self.cost(design, size), self.distance_costs()
+            cost = self.cost(design, size)
+            measured = {} if self.distance is None else self.distance.costs()
             # That of the line is last: where there is a delta, it has it.
             return measured | {FUNCTION: cost} if measured else {WHOLE: cost}
         part, rest = split(self.guarantee, COUNT_SHARE)
@@ -252,19 +251,24 @@ class MeanDesign(Plan):
         return distance_share(flat_grid(self.basis).size, strength)
 
     @cached_property
-    def distance_sides(self) -> int:
-        """How many sides of the line's own box tell it: the noise of the line is a little larger."""
+    def distance(self) -> DistanceNoise | None:
+        """The noise that tells the largest distance of the line from the mean; None where none does."""
+        share, neighbours = self.distance_share, self.neighbours
         if self.beside is not None:
-            return self.beside.components
+            return DistanceNoise(self.largest_half, neighbours, self.beside, self.guarantee, in_box=True)
+        if share is not None:
+            part = split(self.guarantee, share)[0]
+            return DistanceNoise.apart(self.largest_half, neighbours, part, groups=bool(self.among))
         if not self._has_sides:
-            return 0
-        law = cast("BoxPartNoise", known(self.public_design).noise)
-        return law.whole - law.components
+            return None
+        law, box = cast("BoxPartNoise", known(self.public_design).noise), cast("PureDP", self.guarantee)
+        return DistanceNoise.of_box(self.largest_half, neighbours, box, law)
 
     @property
-    def has_distance(self) -> bool:
-        """Whether the largest distance of the line from the mean is measured."""
-        return self.distance_share is not None or self.distance_sides > 0
+    def distance_sides(self) -> int:
+        """How many sides of the line's own box tell it: the noise of the line is a little larger."""
+        told = self.distance
+        return told.law.components if told is not None and told.in_box else 0
 
     @property
     def _in_one_box(self) -> bool:
@@ -300,65 +304,6 @@ class MeanDesign(Plan):
         return 2 * size * epsilon / self.neighbours.differences(1)
 
     @property
-    def distance_part(self) -> PureDP | None:
-        """The same as a budget."""
-        share = self.distance_share
-        return None if share is None else split(self.guarantee, share)[0]
-
-    def side_noise(self, cells: int, sides: int, part: PureDP) -> BoxPartNoise:
-        """What so many sides see of a box's noise, which has so many cells beside."""
-        scale = math.ceil(moved(self.largest_half, self.neighbours) / part.epsilon)
-        return BoxPartNoise((scale,) * sides, cells + sides)
-
-    def side_achieved(self, noise: BoxPartNoise, part: PureDP) -> Guarantee:
-        """What it gives. Raises DpfdaError if that is more than its part of the budget."""
-        widths = (moved(self.largest_half, self.neighbours),) * noise.components
-        return recomputed(noise, "box", widths, part)
-
-    @cached_property
-    def distance_noise(self) -> NoiseLaw:
-        """A part of a box's, or Laplace noise, or a box's on two numbers of groups.
-
-        `achieved_together` and `distance_achieved` check it.
-        """
-        if self.beside is not None:
-            return self.beside
-        if self.distance_sides:
-            cells, part = self.components(), cast("PureDP", self.guarantee)
-            return self.side_noise(cells, self.distance_sides, part)
-        part, width = known(self.distance_part), moved(self.largest_half, self.neighbours)
-        if self.among:
-            return body_noise("box", (width, width), part)
-        return knorm_noise((1,), (1.0,), "l1", width, part)
-
-    @property
-    def distance_law(self) -> NoiseLaw | None:
-        """That of noise with a share of its own; None without."""
-        return None if self.distance_share is None else self.distance_noise
-
-    def distance_costs(self) -> dict[str, Cost]:
-        """What the largest distance costs, if it is measured."""
-        part = self.distance_part
-        if part is None:
-            return {}
-        return {DISTANCE: Cost(part) if self.among else Cost(part, LaplaceLoss(part.epsilon))}
-
-    def achieved_together(self, achieved: Guarantee) -> Guarantee:
-        """What the line's noise gives with sides of its box, which is that of the worst of them."""
-        if not self.distance_sides:
-            return achieved
-        law = cast("BoxPartNoise", self.distance_noise)
-        return largest([achieved, self.side_achieved(law, cast("PureDP", self.guarantee))])
-
-    def distance_achieved(self) -> list[Guarantee]:
-        """What its noise gives. Raises DpfdaError if that is more than its share."""
-        part = self.distance_part
-        if part is None:
-            return []
-        norm, width = moved_together(self.largest_half, self.neighbours, self.distance_noise.components)
-        return [recomputed(self.distance_noise, norm, width, part)]
-
-    @property
     def largest_half(self) -> int:
         """Half of the distance between the bounds where it is largest, in units of sums on the grid."""
         return int(known(self.on_grid).rule.half_widths.max())
@@ -377,7 +322,7 @@ class MeanDesign(Plan):
     @property
     def keeps_grid(self) -> bool:
         """Whether sums are kept for every grid point until the line is released."""
-        return self.joins_count or self.has_distance
+        return self.joins_count or self.distance is not None
 
     @property
     def count_noise(self) -> KNormNoise:

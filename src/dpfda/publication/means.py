@@ -34,6 +34,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
+from dpfda.publication.distance_noise import DistanceNoise
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
@@ -74,7 +75,8 @@ class MeanPlan(MeanDesign):
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
-        achieved = added([*self.distance_achieved(), self.achieved_together(achieved)])
+        if self.distance is not None:
+            achieved = self.distance.with_line(achieved)
         tuning = {"name": design.mechanism, **design.parameters}
         return {
             "basis": self.basis.truncate(design.functions),
@@ -170,14 +172,15 @@ class MeanPlan(MeanDesign):
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
         made = [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
-        if not self.has_distance:
+        if self.distance is None:
             return made
-        return self._with_distances(cast("list[ReleasedFunction]", made))
+        return self._with_distances(cast("list[ReleasedFunction]", made), self.distance)
 
-    def _with_distances(self, made: Sequence[ReleasedFunction]) -> list[ReleasedMean]:
+    def _with_distances(
+        self, made: Sequence[ReleasedFunction], told: DistanceNoise
+    ) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
-        generator, half = np.random.Generator(np.random.Philox(key=3)), self.largest_half
-        law = self.distance_noise
+        generator, half, law = np.random.Generator(np.random.Philox(key=3)), told.half, told.law
         noise, lines = law.simulate(generator, len(made)), list[ReleasedFunction]()
         apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
@@ -191,8 +194,8 @@ class MeanPlan(MeanDesign):
         own = self.among.index(self.size or 0) if self.among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
             if not self.among:
-                told = 2 * half * release.count * float(np.max(np.abs(apart[place])))
-                numbers = np.rint(told + drawn).astype(int).tolist()
+                largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
+                numbers = np.rint(largest + drawn).astype(int).tolist()
                 answers.append(replace(release, distance=told_by(numbers, half, law)))
                 continue
             # Of the other groups, which are examples too.
