@@ -20,7 +20,7 @@ factor counts for M from 40 to 80, beyond which it stays, but for q.
 Where the number of units is private, and of differences, it is 1.15 (1 + p) (R + B) / 2 around the
 line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of
 sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell holds several points.
-Where every unit is seen once, over one variable, it is .75 M^(-1/8) (R + q + D2 + E), E being what is
+Where every unit is seen once, over one variable, it is .78 M^(-1/8) (R + q + D2 + E), E being what is
 more in the outer cells: of many cells the line is smooth over several.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
