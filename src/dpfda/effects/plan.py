@@ -16,6 +16,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.effects.estimate import VERSION, expected_table
 from dpfda.effects.release import ReleasedFunctionalRegression, bound_words
+from dpfda.estimates.curves import interpolation
 from dpfda.mechanisms.cells import cell_labels
 from dpfda.mechanisms.design.lines import growth, number_of_cells
 from dpfda.noise import NoiseLaw
@@ -38,8 +39,9 @@ SUMMARY = "regression of curves on covariates"
 FEWER, FEWEST, EVERY = 4.0, 6, 1.5
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
-# Ordinary effects are half of an ordinary curve each, so many times as large.
-LARGER = 2.0
+# Ordinary effects are half of an ordinary curve each, so many times as large; curves and effects are
+# given at so many points at most, and linear between: on more they would be rougher than real ones.
+LARGER, GIVEN = 2.0, 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +129,9 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
         start, end = self.domain_range
         size, starts = len(self.corners.terms), np.cumsum((0, *self.cells[:-1]))
         times, shape = (self.grid - start) / (end - start), (count, size, self.grid.size)
-        curves, slow = (2 * ordinary_curves(at, count * size) - 1 for at in (times, times / 2))
+        given = np.linspace(0.0, 1.0, min(times.size, GIVEN))
+        carried = 2 * interpolation(given, times).T
+        curves, slow = (ordinary_curves(at, count * size) @ carried - 1 for at in (given, given / 2))
         lower, upper = self.limits
         generator = np.random.Generator(np.random.Philox(key=2))
         certificate, found = self.certified(), list[Trial]()

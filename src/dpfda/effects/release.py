@@ -45,7 +45,7 @@ from dpfda.releases.shares import corner_noise_words
 from dpfda.views import Curve
 
 # How often the default band was seen to hold.
-HELD = ". On 66 sets of curves with smooth and rough effects it held in 94 to 100 of 100"
+HELD = ". On 86 sets of curves with smooth and rough effects it held in 87 to 100 of 100"
 
 
 def bound_words(bounds: Floats, corners: Corners) -> str:

@@ -20,8 +20,8 @@ factor counts for M from 40 to 80, beyond which it stays, but for q.
 Where the number of units is private, and of differences, it is 1.15 (1 + p) (R + B) / 2 around the
 line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of
 sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell holds several points.
-Where every unit is seen once, over one variable, it is .58 (R + q + D2 + E), E being what is more in the
-outer cells.
+Where every unit is seen once, over one variable, it is .78 M^(-1/8) (R + q + D2 + E), E being what is
+more in the outer cells: of many cells the line is smooth over several.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
@@ -70,6 +70,8 @@ FACTOR = 1.05
 OF_LINE, OF_NOISE, OF_CHANGES, OUTER, OF_ROUGHNESS = 0.92, 0.71, 0.33, 5.0, 0.45
 # Between so many cells all count less, and the noise beyond too.
 MANY_CELLS, MOST_CELLS = 40, 80
+# Where every unit is seen once, over one variable, all counts as this power of the number of cells.
+BY_CELLS = -1 / 8
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
@@ -141,7 +143,8 @@ class Widths:
         own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
         # Noise as large as the bounds' half distance says no more than that.
         half += np.minimum(reach, 0.5)[own] + differences(self.posterior.line, cells, 2)
-        return np.asarray(factor * (half + OUTER * _ends(self.posterior.line, cells)))
+        half += OUTER * _ends(self.posterior.line, cells)
+        return np.asarray(factor * cells**BY_CELLS * half)
 
     @cached_property
     def typical_error(self) -> float:

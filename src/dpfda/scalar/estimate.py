@@ -15,9 +15,9 @@ from dpfda.releases.moments import Moments, nearest_positive
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
-# How large b is for bands is told by the directions that are seen, and SPARE of one: by so few that its
-# law is Student's, whose reach at such a level is taken for that of a normal one.
-SPARE, REACHED = 0.5, 0.975
+# How large b is for bands is told by the directions that are seen, and one more: by so few that its law
+# is Student's, whose reach at such a level is taken for that of a normal one.
+REACHED = 0.975
 # Of what curves are seen to vary at least such a part is taken for their own.
 LEFT = 0.1
 # Of curves that were brought to one level nothing is seen of the leading function, nearly a constant:
@@ -157,7 +157,7 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     count = eigenvalues.size
     own, all_ = (falls @ np.diag(each)[:count] for each in (second, moments.matrix))
     # Covariates are seen first.
-    known = max(1.0, seen - (len(second) - count) + SPARE)
+    known = 1.0 + max(0, seen - (len(second) - count))
     reach = student_quantile(REACHED, known) / float(normal_quantile(REACHED))
     sizes = reach**2 / np.maximum(np.maximum(own, LEFT * all_), 1e-300)
     priors = given.priors(falls, sizes[:, None])
