@@ -77,6 +77,7 @@ WHOLE = {
     "IPC stream": lambda f, b: pa.ipc.open_stream(f / "t.arrow"),
     "IPC file": lambda f, b: pa.ipc.open_file(f / "t.feather"),
     "data set": lambda f, b: pa.dataset.dataset(f / "t.parquet"),
+    "scanner": lambda f, b: pa.dataset.dataset(f / "t.parquet").scanner(),
     "Parquet": lambda f, b: pa.parquet.ParquetFile(f / "t.parquet"),
     "DuckDB": lambda f, b: b["duck"].table("t"),
     "DuckDB, executed": lambda f, b: b["duck"].execute("select * from t"),

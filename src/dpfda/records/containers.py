@@ -28,8 +28,6 @@ from dpfda.records.arrow import (
     arrow_table,
     is_arrow_array,
     is_arrow_table,
-    is_tabular,
-    names_in,
 )
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import PLAIN, door_of
@@ -76,17 +74,6 @@ def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
         data, "to_delayed"
     )
-
-
-def column_labels(values: object) -> Sequence[object] | None:
-    """Labels of the columns of a frame or a table; None where there are none. Public."""
-    if type(values) in PLAIN:
-        return None
-    if is_arrow_table(values):
-        return list(values.column_names)
-    if is_tabular(values):
-        return names_in(values)
-    return list(values.columns) if hasattr(values, "columns") else None
 
 
 def opened(values: object) -> object:

@@ -17,10 +17,9 @@ import numpy as np
 
 from dpfda.numerics.arrays import Cells, Floats, doubles
 from dpfda.numerics.errors import DataError, Kept, OrientationError
-from dpfda.records.arrow import arrow_table
+from dpfda.records.arrow import arrow_table, is_arrow_table, is_tabular, names_in
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.containers import (
-    column_labels,
     is_dask,
     is_frame,
     matrix_of,
@@ -85,8 +84,14 @@ class Container(Kept):
 
     @cached_property
     def labels(self) -> Sequence[object] | None:
-        """Labels of columns, known without a look at a record; None where there are none. Public."""
-        return None if self.door is not None else column_labels(self.given)
+        """Labels of columns; None where there are none. Public."""
+        if self.door is not None or type(self.given) in PLAIN:
+            return None
+        # What does not say them is read.
+        said = names_in(self.given) if is_tabular(self.given) else None
+        if said is None and is_arrow_table(self.table):
+            said = list(self.table.column_names)
+        return list(self.table.columns) if said is None and hasattr(self.table, "columns") else said
 
     @cached_property
     def words(self) -> Sequence[str]:
@@ -197,13 +202,13 @@ class Container(Kept):
 
     def _grid(self, labels: Sequence[object]) -> Floats | None:
         """The grid that labels spell, None where they are words that differ in a number."""
-        chosen = [place for place, word in enumerate(self.words) if word != self.unit]
         check_labels(self.words)
         if self.dated is not None:
             return increasing_dates(self.dated[0])
         grid = grid_points(self.words, curve_columns(self.words, None, self.unit))
         if grid is None:
-            refuse_other_labels([labels[place] for place in chosen])
+            named = zip(labels, self.words, strict=True)
+            refuse_other_labels([label for label, word in named if word != self.unit])
         return grid
 
 
