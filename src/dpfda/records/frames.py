@@ -54,7 +54,7 @@ class Container(Kept):
     """
 
     given: Any
-    groups: object = None
+    groups: Any = None
 
     @classmethod
     def of(cls, X: object, groups: object = None) -> Container:

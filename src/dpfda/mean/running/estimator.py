@@ -198,18 +198,18 @@ class PrivateRunningMean(Estimator):
 
         basis: Of the months before; None for the first one.
         """
-        records = Container.of(X, groups)
-        if records.irregular or records.on_cluster:
+        handed = Container.of(X, groups)
+        if handed.irregular or handed.on_cluster:
             words = "be curves on one grid, in memory, for a running mean"
             raise ParameterError("X", words, type(X).__name__)
         if groups is not None and self.settings.unit.name is None:
             words, remedy = "be named where records have groups", "Example: unit='person'."
             raise ParameterError("unit", words, "None", remedy)
-        settings = self._settings_for(records)
+        settings = self._settings_for(handed)
         stated = settings.domain.grid_points
         if basis is not None and stated is not None:
             _check_grid(np.asarray(stated), flat_grid(basis))
-        values, made, labels = read_curves(settings, basis, records)
+        values, made, labels = read_curves(settings, basis, handed)
         records, count, _ = readable(settings, made, values, labels)
         check_count(settings.unit.relation, count, settings.reading.invalid)
         return Month(records, count, made, settings)
