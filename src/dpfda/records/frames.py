@@ -23,6 +23,7 @@ from dpfda.records.containers import (
     is_dask,
     is_frame,
     matrix_of,
+    opened,
     refuse_kinds,
 )
 from dpfda.records.doors import PLAIN, Door, Handed, door_of
@@ -180,9 +181,10 @@ class Container(Kept):
         values, own = self.apart() if self.labels else (self.table, self.groups)
         refuse_kinds(values)
         if self.door is not None:
-            return self.door.curves(values, own, stated)
+            found = self.door.curves(values, own, stated)
+            return found._replace(values=opened(found.values))
         if not self.labels:
-            return Handed(values, own)
+            return Handed(values if self.on_cluster else opened(values), own)
         if stated is not None:
             _point_out(self.own)
             return Handed(values, own)
