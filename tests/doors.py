@@ -43,7 +43,7 @@ from dpfda.records import doors as door
 from dpfda.records.arrow import NamedRows
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import scaled
-from dpfda.spine.curves import handed_curves
+from dpfda.records.frames import Container
 from dpfda.spine.sums import Summation
 from dpfda.testing import exact_totals, prepared_looks
 
@@ -379,7 +379,7 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
         with np.errstate(all="ignore"):
             total = summation.empty()
             summation.add(
-                total, summation.matrix(handed_curves(X, stated=settings["basis"].grid_points).values)
+                total, summation.matrix(Container(X).curves(settings["basis"].grid_points).values)
             )
         return Outcome(total.count_with_noise(0, 1), total=exact_totals(total))
 

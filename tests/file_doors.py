@@ -212,8 +212,9 @@ def csv_examples(rng: Random, folder: Path) -> Pair:
     def read(path: Path) -> Records:
         stated = Stated(invalid="repair")
         table = read_examples(path, ["x*"], "target", labels=labels, groups="who", stated=stated)
-        target = [repr(label) for label in table.target] if labels else table.target.view(np.int64)
-        return records(table.inputs, target, table.groups, table.lines)
+        target = table.labels["target"]
+        target = [repr(label) for label in target] if labels else target.view(np.int64)
+        return records(table.numbers, target, table.groups, table.lines)
 
     return text_pair(rng, folder, text, ["who", "x1", "target", "x2"], lines, read)
 

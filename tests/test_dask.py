@@ -30,7 +30,7 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.dask_arrays import sample
-from dpfda.records.frames import units_apart
+from dpfda.records.frames import Container
 from dpfda.records.labels import label_marks
 from dpfda.spine.clusters import (
     PLACE_BITS,
@@ -450,7 +450,7 @@ def test_regressions_of_curves_have_the_integers_of_one_fit(kind, grouped):
         X, memory = da.from_array(RECORDS, chunks=(13, 5)), RECORDS
         groups = da.from_array(PERSON, chunks=13) if grouped else None
         Z = da.from_array(beside, chunks=(13, 1)) if kind == "array" else beside
-    rest, labels = units_apart(X, groups)
+    rest, labels = Container(X, groups).apart()
     rest, said = columns_on_cluster(rest, Z, [*estimator.covariates])
     same_sums(estimator, (rest, labels), (memory, whose), said, [beside])
     made = estimator.fit(X, Z, groups)

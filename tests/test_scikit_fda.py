@@ -16,7 +16,7 @@ from dpfda import (
 )
 from dpfda.bases import BoxBasis
 from dpfda.errors import DataError, ParameterError
-from dpfda.records.frames import curves_handed
+from dpfda.records.frames import Container
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.testing import exact_totals
 
@@ -82,7 +82,7 @@ class TestIn:
             mean().prepare(DATA, groups="person")
 
     def test_functions_in_a_basis_are_evaluated_on_a_public_grid(self):
-        handed = curves_handed(SPLINES, stated=GRID)
+        handed = Container(SPLINES).curves(GRID)
         np.testing.assert_allclose(handed.values, SPLINES(GRID)[..., 0], rtol=0, atol=1e-12)
         default = mean().prepare(SPLINES).plan.basis
         assert default.grid_points.size == 101
@@ -95,7 +95,7 @@ class TestIn:
             other = coefficients.copy()
             other[1] = RNG.choice([np.nan, np.inf, 1e308, 5e-324], size=basis.n_basis)
             one, two, few = (
-                curves_handed(skfda.FDataBasis(basis, rows)).values
+                Container(skfda.FDataBasis(basis, rows)).curves().values
                 for rows in (coefficients, other, coefficients[[0, 1]])
             )
             kept = np.arange(count) != 1

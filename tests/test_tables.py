@@ -77,6 +77,7 @@ WHOLE = {
     "IPC stream": lambda f, b: pa.ipc.open_stream(f / "t.arrow"),
     "IPC file": lambda f, b: pa.ipc.open_file(f / "t.feather"),
     "data set": lambda f, b: pa.dataset.dataset(f / "t.parquet"),
+    "scanner": lambda f, b: pa.dataset.dataset(f / "t.parquet").scanner(),
     "Parquet": lambda f, b: pa.parquet.ParquetFile(f / "t.parquet"),
     "DuckDB": lambda f, b: b["duck"].table("t"),
     "DuckDB, executed": lambda f, b: b["duck"].execute("select * from t"),
@@ -312,3 +313,25 @@ def test_what_labels_of_rows_raise_is_not_told():
 def test_a_word_is_no_column_of_an_array():
     with pytest.raises(DataError, match="found a word, but no table with columns that have names"):
         mean().fit(CURVES, groups="who")
+
+
+class Stored:
+    """An array that is brought into memory where it is asked for, as one of a file is."""
+
+    shape, ndim, dtype = CURVES.shape, CURVES.ndim, CURVES.dtype
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __array__(self, *more: object, **named: object) -> np.ndarray:
+        self.times += 1
+        return CURVES
+
+
+def test_what_is_stored_is_read_once():
+    stored = Stored()
+    wanted, found = mean().prepare(CURVES), mean().prepare(stored)
+    assert exact_totals(found.total) == exact_totals(wanted.total)
+    assert stored.times == 1
+    mean().fit(stored)
+    assert stored.times == 2

@@ -37,7 +37,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.frames import units_apart
+from dpfda.records.frames import Container
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
@@ -303,7 +303,7 @@ class PrivateCovariance(SecondMoments):
         return super().prepare(X, groups)
 
     def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:
-        X, groups = units_apart(X, groups)
+        X, groups = Container.of(X, groups).apart()
         pool = self.pooled_on(sample(X), groups)
         self.release_ = pool.publish(total_on_cluster(pool, X, groups), self.ledger)
         self.mean_release_ = None

@@ -19,6 +19,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.records import LongCurves, curves_from_long
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
+from dpfda.records.frames import Container
 from dpfda.spine.arguments import (
     Bounds,
     Columns,
@@ -33,7 +34,7 @@ from dpfda.spine.arguments import (
     Records,
 )
 from dpfda.spine.base import mixin
-from dpfda.spine.curves import POINTS, check_same_grid, handed_curves
+from dpfda.spine.curves import POINTS, check_same_grid
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
@@ -250,7 +251,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     def _scores(self, X: object, groups: object) -> Floats:
         release, basis, reading = self.release_, self.release_.basis, self.settings.reading
-        handed = handed_curves(X, groups, basis.grid_points)
+        handed = Container.of(X, groups).curves(basis.grid_points)
         if isinstance(handed.values, LongCurves):
             curves = curves_from_long(handed.values, basis, reading.nugget, reading.invalid)
         else:

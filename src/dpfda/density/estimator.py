@@ -20,7 +20,7 @@ from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask, rows_of
-from dpfda.records.frames import cells_handed, units_apart
+from dpfda.records.frames import Container
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
@@ -224,13 +224,13 @@ class PrivateDensity(Estimator):
         if is_dask(X):
             if weights is not None:
                 raise ParameterError("weights", "be None but for points in memory", "weights")
-            X, groups = units_apart(X, groups)
+            X, groups = Container.of(X, groups).apart()
             pool = self._pooled(None if groups is not None else rows_of(X), groups)
             return pool.prepared(total_on_cluster(pool, X, groups))
         invalid = self.settings.reading.invalid
         dimensions = len(box_domain(self.settings.domain.domain_range))
         self._checked()
-        X, groups = cells_handed(X, groups)[:2]
+        X, groups = Container.of(X, groups).cells()
         points, usable = points_from_array(X, dimensions, invalid)
         codes, units = units_of(groups, len(points), invalid)
         plan = self._plan(usual_total(weights, units), groups)

@@ -15,7 +15,7 @@ from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Prepared, read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing, counted
-from dpfda.records.frames import cells_handed
+from dpfda.records.frames import Container
 from dpfda.records.points import cell_weights, points_from_array
 from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.choices import check_count
@@ -52,7 +52,8 @@ class PooledDensity(PooledSum):
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
-        points, usable = points_from_array(cells_handed(X)[0], self.cells.dimensions, self.invalid)
+        cells, _ = Container.of(X).cells()
+        points, usable = points_from_array(cells, self.cells.dimensions, self.invalid)
         return self.cells.index(points), usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:

@@ -32,7 +32,7 @@ from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, charge, stamp
-from dpfda.records.frames import cells_handed
+from dpfda.records.frames import Container
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.records.weights import Weights, check_weights, whole_weights
@@ -175,7 +175,7 @@ class PrivateQuantiles(Estimator):
         """Everything before the draw. The result is private: it holds the points."""
         guarantee, invalid = check_choices(self), self.settings.reading.invalid
         self._plan(guarantee, 2, None, True)
-        X, groups = cells_handed(X, groups)[:2]
+        X, groups = Container.of(X, groups).cells()
         points, usable = points_from_array(X, 1, invalid)
         codes, units = units_of(groups, len(points), invalid)
         plan = self._plan(guarantee, units, groups, False)

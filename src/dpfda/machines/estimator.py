@@ -31,7 +31,7 @@ from dpfda.records.containers import cells_in, column_of, matrix_of, opened, ref
 from dpfda.records.curves import REPLACE
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.features import FeatureMap, InputBox
-from dpfda.records.frames import cells_handed
+from dpfda.records.frames import Container
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Beside, Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size
@@ -164,7 +164,7 @@ class KernelMachine(Estimator):
         """
         guarantee, loss = self._checked()
         invalid = self.settings.reading.invalid
-        X, groups = cells_handed(X, groups)[:2]
+        X, groups = Container.of(X, groups).cells()
         values, targets, usable, classes = self.read(X, y)
         codes = np.arange(usable.size) if groups is None else unit_codes(groups, usable.size, invalid)
         units = int(codes.max()) + 1

@@ -17,7 +17,7 @@ from dpfda.numerics.errors import ParameterError
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.privacy.certificates import Certificate
-    from dpfda.records.columns import TableExamples
+    from dpfda.records.columns import TableColumns
 
 
 NUMBERS = Option(
@@ -36,7 +36,7 @@ CLASSES = Option(
 
 
 @dataclass(frozen=True)
-class Examples(Reader["TableExamples"]):
+class Examples(Reader["TableColumns"]):
     """Examples: columns of inputs, and a target, of numbers or of two labels."""
 
     labels: bool = False
@@ -70,7 +70,7 @@ class Examples(Reader["TableExamples"]):
         ((name, low, high),) = read_ranges([given.target], "--target")
         return name, (low, high)
 
-    def read(self, given: Given) -> TableExamples:
+    def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_examples
 
         names = [name for name, _, _ in read_ranges(given.inputs, "--covariate")]
@@ -84,7 +84,7 @@ class Examples(Reader["TableExamples"]):
                 stated=stated,
             )
 
-    def found(self, given: Given, table: TableExamples) -> dict[str, object]:
+    def found(self, given: Given, table: TableColumns) -> dict[str, object]:
         if given.plot is not None and len(table.columns) > 2:
             # A glob says only now how many there are; nothing is charged yet.
             words = "be left out for more than two input columns"
@@ -96,10 +96,10 @@ class Examples(Reader["TableExamples"]):
             "labels": {"domain": ", ".join(table.columns), "value": self._target(given)[0]},
         }
 
-    def fit(self, estimator: Summary, table: TableExamples, given: Given) -> Fitted:
-        return estimator.fit(table.inputs, table.target, groups=table.groups)
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+        return estimator.fit(table.numbers, table.labels["target"], groups=table.groups)
 
-    def used(self, given: Given, table: TableExamples) -> list[str]:
+    def used(self, given: Given, table: TableColumns) -> list[str]:
         return [*table.columns, self._target(given)[0]]
 
 

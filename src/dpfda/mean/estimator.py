@@ -24,8 +24,8 @@ from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
-from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.frames import units_apart
+from dpfda.records.dask_arrays import sample
+from dpfda.records.frames import Container
 from dpfda.records.queries import queried, sum_of_query
 from dpfda.records.weights import Weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
@@ -46,7 +46,6 @@ from dpfda.spine.choices import check_choices, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import (
     POINTS,
-    is_irregular,
     is_pooled,
     public_basis,
     read_curves,
@@ -179,52 +178,54 @@ class PrivateMean(InBlocks):
             If the ledger refuses.
         """
         warn_of_labels(y, groups)
+        records = Container.of(X, groups)
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            made = self._published(X, groups, weights)
+            made = self._published(records, weights)
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
         self.n_features_in_ = points.size
-        self._set_feature_names(X, groups)
+        self._set_feature_names(records)
         return self
 
     def _published(
-        self, X: Records, groups: Labels, weights: Weights | None
+        self, records: Container, weights: Weights | None
     ) -> ReleasedMean | ReleasedPooledMean:
         paying = self._paying()
         if weights is not None:
-            made = prepare_weighted(self, X, groups, weights)
+            made = prepare_weighted(self, records, weights)
             return publish(made.total, made.plan, paying)
         if self._staged is not None:
-            staged = self._prepare_looks(X, groups)
+            staged = self._prepare_looks(records)
             return staged.plan.publish(staged.total, paying)
         if self.variance is not None:
-            return publish_both(*prepare_both(self, X, groups), paying)
-        if is_pooled(self.settings, X):
-            pooled = prepare_pooled(self, X, groups)
+            return publish_both(*prepare_both(self, records), paying)
+        if is_pooled(self.settings, records):
+            pooled = prepare_pooled(self, records)
             return pooled.plan.publish(pooled.total, paying)
-        prepared = self._to_publish(X, groups)
+        prepared = self._to_publish(records)
         if isinstance(prepared.plan, LooksPlan):
             return prepared.plan.publish(prepared.total, paying)
         return publish(prepared.total, prepared.plan, paying)
 
-    def _prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[StagedPlans, Readable]:
+    def _prepare_looks(self, records: Container) -> Prepared[StagedPlans, Readable]:
         """Check, plan and read the records, where what is summed follows from a first release."""
         check_choices(self)
         self._refuse_with_stages()
         strategy = self._staged or TwoLooks()
-        if is_dask(X) or is_irregular(X):
+        if records.on_cluster or records.irregular:
             raise strategy.refusal("Dask arrays and irregular curves")
-        read = self._read(X, groups)
+        read = self._read(records)
         return Prepared(staged_plan(read.plan, strategy), read.total)
 
     def _to_publish(
-        self, X: Records, groups: Labels
+        self, records: Container
     ) -> Prepared[MeanPlan, IntegerSum] | Prepared[LooksPlan, Readable]:
         """A sum, or records to be read again where two looks are to be had and pay."""
         if not self._measures:
-            return self.prepare(X, groups)
-        made = self._answering(X, groups, asks=not self._looks)
+            # A class of one's own may have another.
+            return self.prepare(records.given, records.groups)
+        made = self._answering(records, asks=not self._looks)
         plan = made.plan.measuring
         if self._looks and isinstance(made.total, Readable):
             looks = LooksPlan.where_it_pays(plan)
@@ -307,33 +308,34 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        made = self._answering(X, groups)
+        made = self._answering(Container.of(X, groups))
         return Prepared(made.plan, made.total.total(made.plan))
 
-    def _answering(self, X: Records, groups: Labels = None, asks: bool = True) -> Answered:
-        """The plan of one mean, and what has its integers; parameters as of `prepare`.
+    def _answering(self, records: Container, asks: bool = True) -> Answered:
+        """The plan of one mean, and what has its integers.
 
         asks: Whether a data base is asked for the sum. For two looks its records are read.
         """
         self._refuse_more(ONE_SUM)
         check_choices(self)
-        refuse_pooled(self.settings, X)
+        refuse_pooled(self.settings, records)
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            if is_dask(X):
-                X, groups = units_apart(X, groups)
+            if records.on_cluster:
+                X, groups = records.apart()
                 pool = self._pool_on(sample(X), groups)
                 total = total_on_cluster(pool, X, groups)
                 made = counted(pool.summation, total).summed(total)
                 # As of records at hand, whoever asks says whether more is measured than the line.
                 return Prepared(made.plan.line_alone, made.total)
-            return (asks and self._queried(X, groups)) or self._read(X, groups, boxes=True)
+            return (asks and self._queried(records)) or self._read(records, boxes=True)
 
-    def _queried(self, X: object, groups: object) -> Answered | None:
-        """The sum as a query, where X is in a data base that can be asked for it; else None."""
-        if (table := queried(X, groups)) is None:
+    def _queried(self, records: Container) -> Answered | None:
+        """The sum as a query, where a data base holds them that can be asked for it; else None."""
+        groups = records.groups
+        if (table := queried(records.given, groups)) is None:
             return None
-        settings = self._settings_for(X, groups)
+        settings = self._settings_for(records)
         try:
             _, basis, _ = read_curves(settings, self.basis, table.made_up, groups, boxes=True)
             summation = open_summation(self._plan(basis, 2, groups, settings))
@@ -381,29 +383,26 @@ class PrivateMean(InBlocks):
         check_choices(self)
         self._refuse_more(ONE_SUM)
         refuse_irregular(X)
-        values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
-        refuse_irregular(values)
+        basis = read_curves(self.settings, self.basis, X, boxes=True)[1]
         plan = self._plan(basis, 2, groups, self._settings_for(X, groups))
         return plan.measuring if self._measures else plan
 
-    def _read(
-        self, X: object, groups: object = None, boxes: bool = False
-    ) -> Prepared[MeanPlan, Readable]:
+    def _read(self, records: Container, boxes: bool = False) -> Prepared[MeanPlan, Readable]:
         """The plan of one mean, and its records, of which the shape alone was looked at.
 
         But where they are irregular. Others are read block by block, where they lie.
         """
-        settings = self._settings_for(X, groups)
+        settings = self._settings_for(records)
         self._bound(settings)
-        values, basis, labels = read_curves(settings, self.basis, X, groups, boxes)
-        records, count, labels = readable(settings, basis, values, labels)
-        return Prepared(self._plan(basis, count, labels, settings), records)
+        values, basis, labels = read_curves(settings, self.basis, records, boxes=boxes)
+        read, count, labels = readable(settings, basis, values, labels)
+        return Prepared(self._plan(basis, count, labels, settings), read)
 
     def _summation_for(self, X: Records) -> Summation:
         """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
         check_choices(self)
         self._refuse_more(ONE_SUM)
-        return Summation.of(self._read(X, boxes=True).plan)
+        return Summation.of(self._read(Container.of(X), boxes=True).plan)
 
     def _bound(self, settings: Settings) -> Bound:
         bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds

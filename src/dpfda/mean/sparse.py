@@ -13,6 +13,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Prepared
+from dpfda.records.frames import Container
 from dpfda.records.observations import CORNERS
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import Beside, Labels, Records
@@ -32,7 +33,9 @@ from dpfda.spine.settings import Settings
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
 
-def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
+def prepare_pooled(
+    estimator: InBlocks, X: object, groups: object = None
+) -> Prepared[PooledPlan, IntegerSum]:
     """Everything before the noise. The result is private.
 
     A unit has the weight one, divided among its observations: what each adds is
@@ -48,13 +51,14 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
     """
     check_choices(estimator)
     bounds, noise = _asked(estimator)
-    settings = estimator._settings_for(X, groups)
+    records = Container.of(X, groups)
+    settings = estimator._settings_for(records)
     if embedding_of(settings.reading) is not None:
         words = "be 'refuse' or 'complete', with curves on one grid, for a class that embeds records"
         raise ParameterError("missing", words, repr(settings.reading.missing))
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, _, ends, labelled = pooled_observations(settings, X, groups)
+        found, _, ends, labelled = pooled_observations(settings, records)
         unit = settings.unit.called(labelled or None)
         plan = pooled_plan(
             estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,

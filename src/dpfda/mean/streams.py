@@ -18,13 +18,12 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Plan, Prepared, publish, read_ledger
 from dpfda.publication.means import ReleasedMean
-from dpfda.records import LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
-from dpfda.records.containers import column_labels
+from dpfda.records.frames import Container
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
 from dpfda.spine.choices import check_count
-from dpfda.spine.curves import check_same_grid, handed_curves
+from dpfda.spine.curves import check_same_grid
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.sums import Readable, Summation
 
@@ -91,19 +90,19 @@ class MeanStream:
             repairing. Nothing of the block was added.
         """
         self._check_open()
-        refuse_irregular(X)
-        if self._total is not None and column_labels(X) != self._labels:
+        block = Container.of(X)
+        refuse_irregular(block)
+        if self._total is not None and block.labels != self._labels:
             raise DataError("All blocks must have the columns of the first, in its order.")
         basis = self._summation.plan.basis
         with np.errstate(all="ignore"):
-            handed = handed_curves(X, stated=basis.grid_points)
-            refuse_irregular(handed.values)
+            handed = block.curves(basis.grid_points)
             check_same_grid(basis, handed, self._summation.reading)
             matrix = self._summation.matrix(handed.values)
             part = self._summation.empty()
             self._summation.add(part, matrix)
         if self._total is None:
-            self._total, self._labels, self._width = part, column_labels(X), matrix.shape[1]
+            self._total, self._labels, self._width = part, block.labels, matrix.shape[1]
         else:
             self._total.merge(part)
         return self
@@ -171,7 +170,7 @@ class MeanStream:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
 
 
-def refuse_irregular(values: object) -> None:
+def refuse_irregular(X: object) -> None:
     """Refuse curves without a common grid: only `fit` has them all.
 
     Raises
@@ -179,7 +178,7 @@ def refuse_irregular(values: object) -> None:
     DataError
         If they are irregular.
     """
-    if isinstance(values, LongCurves):
+    if Container.of(X).irregular:
         raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
 
 
@@ -263,7 +262,7 @@ class InBlocks(Estimator):
         """What makes records be read more than once."""
 
     @abstractmethod
-    def _read(self, X: object, groups: object = None) -> Prepared[MeanPlan, Readable]:
+    def _read(self, records: Container) -> Prepared[MeanPlan, Readable]:
         """The plan of one mean, and its records, of which the shape alone was looked at."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import split
 from dpfda.publication import NAMED, MeanPlan, Paying
 from dpfda.records import Curves
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import Container
 from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import is_pooled
 from dpfda.spine.sums import Readable, Summation
@@ -78,17 +78,15 @@ def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
     return Curves(values, np.ones(curves.usable.size, dtype=bool))
 
 
-def prepare_both(
-    estimator: InBlocks, X: object, groups: object
-) -> tuple[tuple[MeanPlan, MeanPlan], Readable]:
+def prepare_both(estimator: InBlocks, records: Container) -> tuple[tuple[MeanPlan, MeanPlan], Readable]:
     """The plans of both, and the records. These are private."""
     check_choices(estimator)
     check_share(estimator.variance)
     settings = estimator.settings
-    if is_dask(X) or is_pooled(settings, X) or settings.reading.standardize:
+    if records.on_cluster or is_pooled(settings, records) or settings.reading.standardize:
         words = "be None but for curves between bounds, on a grid and in memory"
         raise ParameterError("variance", words, shown(estimator.variance))
-    read = estimator._read(X, groups)
+    read = estimator._read(records)
     return both_plans(read.plan, estimator.variance), read.total
 
 

@@ -27,10 +27,9 @@ from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import Container
 from dpfda.records.weights import Weights, check_weights, weight_shares
 from dpfda.spine.choices import check_choices
-from dpfda.spine.curves import is_irregular
 from dpfda.spine.sums import Readable, Summation
 
 
@@ -47,14 +46,14 @@ def refuse_weights(strategy: TwoLooks | Search | None, plain: bool) -> None:
 
 
 def prepare_weighted(
-    estimator: InBlocks, X: object, groups: object, weights: object
+    estimator: InBlocks, records: Container, weights: object
 ) -> Prepared[MeanPlan, IntegerSum]:
     """Everything before the noise. The result is private."""
     given = check_weights(weights)
-    alone = groups is None and estimator.variance is None and not is_dask(X)
-    refuse_weights(estimator._staged, alone and not is_irregular(X))
+    alone = records.groups is None and estimator.variance is None
+    refuse_weights(estimator._staged, alone and not records.on_cluster and not records.irregular)
     check_choices(estimator)
-    read = estimator._read(X)
+    read = estimator._read(records)
     return weighted_sum(read.plan, read.total, given)
 
 

@@ -18,11 +18,14 @@ class TableColumns(InFile):
     """Columns as a file holds them.
 
     numbers: array (n, d). Private. NaN where a value is missing.
-    labels: mapping of str to array (n,) of objects. Private. Columns of labels by what they are for.
+    labels: mapping of str to array (n,) of objects. Private. Columns of labels by what they are for;
+        also that of a target, which may be of numbers.
+    matched: Which of the patterns that columns of numbers were named by each of them matched first.
     """
 
     numbers: Floats
     labels: Mapping[str, Cells]
+    matched: tuple[int, ...] = ()
 
     @property
     def groups(self) -> Cells | None:
@@ -56,22 +59,6 @@ def read_columns(
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TableExamples(InFile):
-    """Examples as a file holds them.
-
-    inputs: array (n, d). Private. NaN where a value is missing. Columns are in the order of the file.
-    target: array (n,). Private. Numbers, or labels as text.
-    groups: array (n,) of objects, or None. Private. Label of each record's privacy unit.
-    matched: Which of the patterns each input matched first.
-    """
-
-    inputs: Floats
-    target: Cells
-    groups: Cells | None
-    matched: tuple[int, ...]
-
-
 def read_examples(
     path: str | os.PathLike[str],
     patterns: Sequence[str],
@@ -80,7 +67,7 @@ def read_examples(
     labels: bool = False,
     groups: str | None = None,
     stated: Stated | None = None,
-) -> TableExamples:
+) -> TableColumns:
     """Read inputs, a target and privacy units from a file, one record a row.
 
     patterns: Labels, ranges ('px_1..px_9') or globs ('px_*') of the columns of inputs, which come in
@@ -97,10 +84,10 @@ def read_examples(
     chosen = _matches(source.labels, patterns, {place, *units})
     inputs = sorted(chosen)
     table = source.read(inputs if labels else [*inputs, place], [place, *units] if labels else units)
-    return TableExamples(
-        inputs=table.numbers[:, : len(inputs)],
-        target=objects(table.labels[0]) if labels else table.numbers[:, -1],
-        groups=objects(table.labels[-1]) if units else None,
+    beside = {"target": objects(table.labels[0]) if labels else table.numbers[:, -1]}
+    return TableColumns(
+        numbers=table.numbers[:, : len(inputs)],
+        labels=beside | ({"groups": objects(table.labels[-1])} if units else {}),
         matched=tuple(chosen[each] for each in inputs),
         lines=table.lines,
         header=source.labels,

@@ -28,11 +28,9 @@ from dpfda.records.arrow import (
     arrow_table,
     is_arrow_array,
     is_arrow_table,
-    is_tabular,
-    names_in,
 )
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
-from dpfda.records.doors import door_of
+from dpfda.records.doors import PLAIN, door_of
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -78,15 +76,6 @@ def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
     )
 
 
-def column_labels(values: object) -> Sequence[object] | None:
-    """Labels of the columns of a frame or a table; None where there are none. Public."""
-    if is_arrow_table(values):
-        return list(values.column_names)
-    if is_tabular(values):
-        return names_in(values)
-    return list(values.columns) if hasattr(values, "columns") else None
-
-
 def opened(values: object) -> object:
     """What an object holds, where that is an array: what is in a labelled or another library's array.
 
@@ -95,6 +84,8 @@ def opened(values: object) -> object:
     taken cell by cell: such a conversion may find the type by looking at all cells, and one missing
     cell would change how those of others are read (whole numbers of pandas become floats).
     """
+    if type(values) in PLAIN:
+        return values
     if (door := door_of(values)) is not None:
         values = door.cells(values)
     if hasattr(values, "dask") and hasattr(values, "compute"):
@@ -136,6 +127,9 @@ def refuse_kinds(values: object, name: str = "X") -> None:
     Raises DataError if the type says complex numbers, dates, spans of time, extended precision, records
     or bytes, or the container is a sparse matrix.
     """
+    if isinstance(values, np.ndarray):
+        _refuse_kind(values.dtype, name)
+        return
     if hasattr(values, "tocsr"):
         raise DataError(f"{name} must be dense; found a sparse matrix. Use {name}.toarray().")
     if is_arrow_table(values) and hasattr(values, "schema"):
@@ -177,10 +171,10 @@ def _refuse_kind(dtype: object, name: str) -> None:
 def shape_of(values: object) -> tuple[int, ...]:
     """The public shape of records: of an array its own, else the rows and the length of the first."""
     values = opened(values)
+    if hasattr(values, "shape"):
+        return tuple(map(int, values.shape))
     if is_arrow_table(values):
         return values.num_rows, values.num_columns
-    if hasattr(values, "shape"):
-        return tuple(int(size) for size in values.shape)
     rows = cells_of(values)
     if rows is None:
         return ()
@@ -201,11 +195,11 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
     """
     values = opened(values)
     refuse_kinds(values, name)
-    if is_frame(values) or is_arrow_table(values):
-        return _columns(values, invalid, name)
     if isinstance(values, np.ndarray):
         check_dimensions(values.shape, name)
         return _array(values, invalid, name)
+    if is_frame(values) or is_arrow_table(values):
+        return _columns(values, invalid, name)
     rows = None if hasattr(values, "iloc") else cells_of(values)
     if rows is None or len(rows) == 0:
         check_dimensions((0,) if rows is not None else shape_of(values), name)
@@ -460,12 +454,3 @@ def _pieces(values: Tabular) -> Sequence[Tabular]:
     """A table in its pieces, or whole: many small ones would take longer."""
     pieces = values.to_batches() if hasattr(values, "to_batches") else []
     return pieces if 0 < len(pieces) * ROWS_OF_PIECE <= len(values) else [values]
-
-
-def taken_out(values: DataFrame | Table, places: Sequence[int]) -> tuple[object, list[object]]:
-    """A frame or an Arrow table without the columns at these positions, and these columns."""
-    others = [i for i in range(len(column_labels(values) or ())) if i not in places]
-    if is_frame(values):
-        return values.iloc[:, others], [values.iloc[:, place] for place in places]
-    names = list(values.column_names)
-    return values.select([names[place] for place in others]), [values.column(place) for place in places]

@@ -10,9 +10,8 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
-from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of, taken_out
-from dpfda.records.headers import find_column
+from dpfda.records.containers import cells_in, is_frame, opened, shape_of
+from dpfda.records.frames import Container
 
 
 def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
@@ -24,11 +23,10 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
         if {*Z} != {*names}:
             raise DataError(f"Z must have a column for each of {', '.join(names)}, and no other.")
         return [Z[name] for name in names]
-    Z = arrow_table(Z)
-    labels = column_labels(Z)
-    if labels is not None and not all(isinstance(label, int) for label in labels):
-        return _columns_out(Z, labels, names)[1]
-    Z = opened(Z)
+    beside = Container.of(Z)
+    if beside.labels is not None and not all(isinstance(label, int) for label in beside.labels):
+        return beside.without(names, "covariates")[1]
+    Z = opened(beside.table)
     shape = shape_of(Z)
     if len(shape) == 1 and len(names) == 1:
         return [Z]
@@ -49,21 +47,13 @@ def columns_apart(X: object, names: Sequence[str]) -> tuple[object, list[object]
 
     Raises DataError if it is no frame with labels. Raises ParameterError if it has no column of a name.
     """
-    X = arrow_table(X)
-    labels = column_labels(X)
-    if labels is None:
+    records = Container.of(X)
+    if records.labels is None:
         raise DataError(
             "Z must hold the covariates of each record; found None, and X is no frame with columns "
             f"{', '.join(names)}."
         )
-    return _columns_out(X, labels, names)
-
-
-def _columns_out(
-    table: object, labels: Sequence[object], names: Sequence[str]
-) -> tuple[object, list[object]]:
-    words = [str(label) for label in labels]
-    return taken_out(table, [find_column(words, name, "covariates") for name in names])
+    return records.without(names, "covariates")
 
 
 def scaled(values: Floats, bounds: tuple[float, float]) -> Floats:

@@ -1,4 +1,4 @@
-"""Labelled containers: which columns hold the records, which the unit, and what labels say of the grid.
+"""The container that records are handed over in: what it is, its labels, its units, and their grid.
 
 Labels of columns, names of dimensions and coordinates are public, cells are not. A frame is refused as
 the command refuses a file with such a header; the coordinates of a labelled array are the grid, or the
@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, doubles
-from dpfda.numerics.errors import DataError, OrientationError
-from dpfda.records.arrow import arrow_table
+from dpfda.numerics.arrays import Cells, Floats, doubles
+from dpfda.numerics.errors import DataError, Kept, OrientationError
+from dpfda.records.arrow import arrow_table, is_arrow_table, is_tabular, names_in
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.containers import (
-    column_labels,
+    is_dask,
     is_frame,
     matrix_of,
+    opened,
     refuse_kinds,
-    taken_out,
 )
-from dpfda.records.doors import Handed, door_of
+from dpfda.records.doors import PLAIN, Door, Handed, door_of
 from dpfda.records.headers import (
     INSPECTED,
     check_labels,
@@ -36,6 +38,7 @@ from dpfda.records.headers import (
     refuse_other_labels,
     refuse_record_as_grid,
 )
+from dpfda.records.long import LongCurves
 
 # How to say that a frame's labels are the grid, where they look like a record.
 LABELS = (
@@ -43,103 +46,172 @@ LABELS = (
 )
 
 
-def curves_handed(
-    X: object, groups: object = None, stated: object = None, invalid: str = "refuse"
-) -> Handed:
-    """Curves, their privacy units, and the grid that they are labelled with.
+@dataclass(frozen=True, eq=False, repr=False)
+class Container(Kept):
+    """Records as they are handed over, asked once what they are; a stream is read once, when it must be.
 
-    X: Private.
-    stated: array (m,), tuple of d arrays, or None. The grid, where it is stated elsewhere. It then goes
-        before labels, and all columns but the unit's are taken to be the curve.
-    invalid: {"refuse", "repair"}. Whether labels of text that look like one of the increasing curves
-        below them are refused. Under "repair" nothing depends on values.
-    Raises DataError if the type of a column but the unit's, which may be of any, holds no numbers.
-    Raises OrientationError if it cannot be told from the labels which columns are the curve, or which
-    way it lies; or if they look like a record. Raises ParameterError if there is no column called
-    `groups`.
+    given: Private, but for its type, labels and coordinates.
+    groups: Label of each record's unit, private; or of the column that holds these, public.
     """
-    X, door = arrow_table(X), door_of(X)
-    labels = None if door is not None else column_labels(X)
-    words = [_word(label) for label in labels or ()]
-    values, own = _split(X, words, groups) if labels else (X, groups)
-    refuse_kinds(values)
-    if door is not None:
-        return door.curves(X, groups, stated)
-    if not labels:
-        return Handed(X, groups)
-    unit = groups if isinstance(groups, str) else None
-    chosen = [place for place, word in enumerate(words) if word != unit]
-    if stated is not None:
-        _point_out([words[place] for place in chosen])
-        return Handed(values, own)
-    try:
-        check_labels(words)
-        dated = moments([words[place] for place in chosen])
-        if dated is None:
-            chosen = curve_columns(words, None, unit)
-        grid = grid_points(words, chosen) if dated is None else increasing_dates(dated[0])
-        if grid is None:
-            refuse_other_labels([labels[place] for place in chosen])
-    except OrientationError as refused:
-        found = refused.message
-    else:
-        written = grid is not None and all(isinstance(label, str) for label in labels)
-        if written and dated is None and invalid == "refuse":
+
+    given: Any
+    groups: Any = None
+
+    @classmethod
+    def of(cls, X: object, groups: object = None) -> Container:
+        """Records and their units, which a container of records has already."""
+        return X if isinstance(X, Container) and groups is None else cls(X, groups)
+
+    @cached_property
+    def door(self) -> Door[Any] | None:
+        """What opens it; None for arrays, sequences and tables."""
+        return door_of(self.given)
+
+    @cached_property
+    def irregular(self) -> bool:
+        """Whether each record has times of its own, by its type."""
+        long = isinstance(self.given, LongCurves)
+        return long or (self.door is not None and self.door.is_irregular(self.given))
+
+    @cached_property
+    def on_cluster(self) -> bool:
+        """Whether Dask holds it."""
+        return is_dask(self.given)
+
+    @cached_property
+    def table(self) -> Any:
+        """What is read: what was handed over, or the table that a query or a stream gives."""
+        return self.given if type(self.given) in PLAIN else arrow_table(self.given)
+
+    @cached_property
+    def labels(self) -> Sequence[object] | None:
+        """Labels of columns; None where there are none. Public."""
+        if self.door is not None or type(self.given) in PLAIN:
+            return None
+        # What does not say them is read.
+        said = names_in(self.given) if is_tabular(self.given) else None
+        if said is None and is_arrow_table(self.table):
+            said = list(self.table.column_names)
+        return list(self.table.columns) if said is None and hasattr(self.table, "columns") else said
+
+    @cached_property
+    def words(self) -> Sequence[str]:
+        """Labels of columns as the header of a file would hold them."""
+        return [_word(label) for label in self.labels or ()]
+
+    @property
+    def unit(self) -> str | None:
+        """Label of the column of units, where there is one."""
+        return self.groups if isinstance(self.groups, str) else None
+
+    @cached_property
+    def own(self) -> list[str]:
+        """Labels of the columns of records."""
+        return [word for word in self.words if word != self.unit]
+
+    @cached_property
+    def dated(self) -> tuple[Floats, str] | None:
+        """The points of labels that are dates, and what they count."""
+        return moments(self.own) if self.labels else None
+
+    @property
+    def names(self) -> Cells | None:
+        """Labels of the columns of records, where all columns have text for one; else None."""
+        labels = self.labels
+        texts = labels and all(isinstance(label, str) for label in labels)
+        return np.array(self.own, dtype=object) if texts else None
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What it calls its variables and values, by the keys of a domain's labels. Public."""
+        if self.door is None:
+            return {"domain": self.dated[1]} if self.dated else {}
+        found = self.door.words(self.given)
+        return {key: str(name) for key, name in found.items() if name is not None}
+
+    def apart(self) -> tuple[Any, Any]:
+        """The columns but the unit's, and the unit's.
+
+        Raises ParameterError if there is no column called `groups`.
+        """
+        if self.unit is None:
+            _check_order(self.table, self.groups)
+            return self.table, self.groups
+        rest, (own,) = self.without([self.unit], "groups")
+        return rest, own
+
+    def without(self, names: Sequence[str], use: str) -> tuple[Any, list[Any]]:
+        """The columns of a table but those with these labels, and these columns.
+
+        Raises ParameterError, which names the use, if there is no such column.
+        """
+        table, places = self.table, [find_column(self.words, name, use) for name in names]
+        others = [place for place in range(len(self.words)) if place not in places]
+        if is_frame(table):
+            return table.iloc[:, others], [table.iloc[:, place] for place in places]
+        rest = table.select([table.column_names[place] for place in others])
+        return rest, [table.column(place) for place in places]
+
+    def cells(self) -> tuple[Any, Any]:
+        """Points or inputs, one a row, and their privacy units; columns may have any labels.
+
+        Raises ParameterError if there is no column called `groups`.
+        """
+        if self.door is not None:
+            return self.door.points(self.given, self.groups)[:2]
+        if self.labels is None:
+            return self.table, self.groups
+        _point_out(self.own)
+        return self.apart()
+
+    def curves(self, stated: object = None, invalid: str = "refuse") -> Handed:
+        """Curves, their privacy units, and the grid and domain that they come with.
+
+        stated: array (m,), tuple of d arrays, or None. The grid, where it is stated elsewhere. It then
+            goes before labels, and all columns but the unit's are taken to be the curve.
+        invalid: {"refuse", "repair"}. Whether labels of text that look like one of the increasing curves
+            below them are refused. Under "repair" nothing depends on values.
+        Raises DataError if the type of a column but the unit's, which may be of any, holds no numbers.
+        Raises OrientationError if it cannot be told from the labels which columns are the curve, or
+        which way it lies; or if they look like a record. Raises ParameterError if there is no column
+        called `groups`.
+        """
+        if isinstance(self.given, LongCurves):
+            return Handed(self.given, self.groups)
+        values, own = self.apart() if self.labels else (self.table, self.groups)
+        refuse_kinds(values)
+        if self.door is not None:
+            found = self.door.curves(values, own, stated)
+            return found._replace(values=opened(found.values))
+        if not self.labels:
+            return Handed(values if self.on_cluster else opened(values), own)
+        if stated is not None:
+            _point_out(self.own)
+            return Handed(values, own)
+        try:
+            grid = self._grid(self.labels)
+        except OrientationError as refused:
+            raise OrientationError(
+                f"{refused.message} Name the privacy unit's column as groups, and pass X[[...]] with "
+                "the columns of the curve, and that one, alone; or state grid_points, with one point "
+                "for each column of the curve."
+            ) from None
+        written = grid is not None and self.names is not None
+        if written and self.dated is None and invalid == "refuse":
             values = matrix_of(values)
             refuse_record_as_grid(grid, doubles(values[:INSPECTED]), LABELS)
         return Handed(values, own, grid)
-    raise OrientationError(
-        f"{found} Name the privacy unit's column as groups, and pass X[[...]] with the columns of the "
-        "curve, and that one, alone; or state grid_points, with one point for each column of the curve."
-    )
 
-
-def cells_handed(X: object, groups: object = None) -> Handed:
-    """Points or inputs, one a row, and their privacy units; columns may have any labels.
-
-    Raises ParameterError if there is no column called `groups`.
-    """
-    X, door = arrow_table(X), door_of(X)
-    if door is not None:
-        return door.points(X, groups)
-    labels = column_labels(X)
-    if labels is None:
-        return Handed(X, groups)
-    words = [_word(label) for label in labels]
-    _point_out([word for word in words if not isinstance(groups, str) or word != groups])
-    return Handed(*_split(X, words, groups))
-
-
-def units_apart(X: object, groups: object) -> tuple[Any, Any]:
-    """The columns of a frame but the unit's, and the unit's, where `groups` is its label.
-
-    Raises ParameterError if there is no column called `groups`.
-    """
-    return _split(X, [_word(label) for label in column_labels(X) or ()], groups)
-
-
-def words_of(X: object, groups: object = None) -> dict[str, str]:
-    """What a container calls its variables and values, by the keys of a domain's labels. Public."""
-    door = door_of(X)
-    if door is not None:
-        found = dict(door.words(X))
-    else:
-        labels = column_labels(X)
-        if not labels:
-            return {}
-        words = [_word(label) for label in labels]
-        dated = moments([word for word in words if not isinstance(groups, str) or word != groups])
-        found = {} if dated is None else {"domain": dated[1]}
-    return {key: str(name) for key, name in found.items() if name is not None}
-
-
-def names_of(X: object, groups: object = None) -> Cells | None:
-    """Labels of the columns of a frame but the unit's, where all are text; else None."""
-    labels = column_labels(X)
-    if not labels or not all(isinstance(label, str) for label in labels):
-        return None
-    unit = groups if isinstance(groups, str) else None
-    return np.array([label for label in labels if label != unit], dtype=object)
+    def _grid(self, labels: Sequence[object]) -> Floats | None:
+        """The grid that labels spell, None where they are words that differ in a number."""
+        check_labels(self.words)
+        if self.dated is not None:
+            return increasing_dates(self.dated[0])
+        grid = grid_points(self.words, curve_columns(self.words, None, self.unit))
+        if grid is None:
+            named = zip(labels, self.words, strict=True)
+            refuse_other_labels([label for label, word in named if word != self.unit])
+        return grid
 
 
 def _word(label: object) -> str:
@@ -147,15 +219,6 @@ def _word(label: object) -> str:
     if isinstance(label, float | np.floating) and float(label).is_integer():
         return str(int(label))
     return str(label)
-
-
-def _split(X: object, words: Sequence[str], groups: object) -> tuple[object, object]:
-    """The columns but the unit's, and the unit's."""
-    if not isinstance(groups, str):
-        _check_order(X, groups)
-        return X, groups
-    rest, (own,) = taken_out(X, [find_column(words, groups, "groups")])
-    return rest, own
 
 
 def _check_order(X: object, groups: object) -> None:
@@ -190,6 +253,3 @@ def _point_out(words: Sequence[str]) -> None:
             UserWarning,
             stacklevel=2,
         )
-
-
-__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "units_apart", "words_of"]

@@ -29,7 +29,7 @@ from dpfda.records.arrow import NamedRows, guarded
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.curves import Curves, units
 from dpfda.records.frames import LABELS as LABELS_ARE_GRID
-from dpfda.records.frames import curves_handed
+from dpfda.records.frames import Container
 from dpfda.records.headers import ALIKE, Below, refuse_record_as_grid
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Queried(Kept):
     def grid(self, groups: object) -> Floats | None:
         """The grid that labels spell, where they could be a record by mistake: numbers, and no dates."""
         labels = [name for name in self.relation.columns if name != groups]
-        spelt = curves_handed(self.made_up, groups, None, "repair").grid
+        spelt = Container(self.made_up, groups).curves(invalid="repair").grid
         return spelt if isinstance(spelt, np.ndarray) and moments(labels) is None else None
 
     def query(self, rule: GridRule, repairs: bool = True, compared: bool = False) -> Relation | None:

@@ -33,7 +33,7 @@ from dpfda.numerics.errors import DataError, DpfdaError, Private
 from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame, shape_of
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
-from dpfda.records.frames import units_apart
+from dpfda.records.frames import Container
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
 from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.choices import public_size, stated_size
@@ -170,7 +170,7 @@ def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Besid
 
     X, groups, y: As of `total_on_cluster`.
     """
-    X, groups = units_apart(X, groups)
+    X, groups = Container.of(X, groups).apart()
     pool = pooled_for(estimator, sample(X), groups, y, lambda: _units(estimator, X, groups))
     return pool.publish(total_on_cluster(pool, X, groups, y), estimator.ledger)
 

@@ -16,8 +16,8 @@ from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
 from dpfda.records.containers import check_dimensions, shape_of
 from dpfda.records.dask_arrays import is_dask
-from dpfda.records.doors import door_of
-from dpfda.records.frames import Handed, curves_handed
+from dpfda.records.doors import Handed
+from dpfda.records.frames import Container
 from dpfda.records.labels import unit_codes, units_of
 from dpfda.spine.arguments import Functions
 from dpfda.spine.choices import is_basis
@@ -43,7 +43,7 @@ def read_curves(
     """
     first = settings.domain.grid_points
     known = basis.grid_points if is_basis(basis) else first
-    handed = handed_curves(X, groups, known, settings.reading.invalid)
+    handed = Container.of(X, groups).curves(known, settings.reading.invalid)
     if is_basis(basis):
         if first is None:
             check_same_grid(basis, handed, settings.reading)
@@ -76,20 +76,6 @@ def read_matrix(
     if isinstance(values, LongCurves):
         raise DataError("X must be curves on a common grid; found irregular ones.")
     return matrix_on(values, made, settings.reading), made, labels
-
-
-def handed_curves(
-    X: object, groups: object = None, stated: object = None, invalid: str = "refuse"
-) -> Handed:
-    """The values with the grid, the domain and the units' labels that come with them.
-
-    X, groups: As in `PrivateMean.fit`. Private.
-    stated: array (m,), or several. The grid, where it is known without them.
-    invalid: {"refuse", "repair"}. As of `Reading`.
-    """
-    if isinstance(X, LongCurves):
-        return Handed(X, groups)
-    return curves_handed(X, groups, stated, invalid)
 
 
 def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> None:
@@ -240,13 +226,7 @@ def readable(
 def is_pooled(settings: Settings, X: object) -> bool:
     """Whether it is pooled: by what was asked for, else by the layout of the input. Both public."""
     missing = settings.reading.missing
-    return missing == "pooled" or (missing == "refuse" and is_irregular(X))
-
-
-def is_irregular(X: object) -> bool:
-    """Whether each record has times of its own, by the type of the container."""
-    door = door_of(X)
-    return isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
+    return missing == "pooled" or (missing == "refuse" and Container.of(X).irregular)
 
 
 def refuse_pooled(settings: Settings, X: object) -> None:

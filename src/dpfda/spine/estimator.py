@@ -19,8 +19,7 @@ from dpfda.privacy.budgets import asked
 from dpfda.privacy.caveats import count_copy
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Paying, read_ledger
-from dpfda.records.containers import column_labels
-from dpfda.records.frames import names_of, words_of
+from dpfda.records.frames import Container
 from dpfda.spine.base import base
 from dpfda.spine.embedding import embedded
 from dpfda.spine.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
@@ -121,7 +120,7 @@ class Estimator(_Base):  # type: ignore[misc]
     def _settings_for(self, X: object, groups: object = None) -> Settings:
         """The settings, with what X calls its variables and values where no other words are stated."""
         settings = self.settings
-        words = words_of(X, groups) | dict(settings.domain.labels or {})
+        words = Container.of(X, groups).about | dict(settings.domain.labels or {})
         return replace(settings, domain=settings.domain.but(labels=words)) if words else settings
 
     def asked(self) -> Guarantee:
@@ -275,14 +274,14 @@ class Estimator(_Base):  # type: ignore[misc]
         return tags
 
     def _set_feature_names(self, X: object, groups: object = None) -> None:
-        names = names_of(X, groups)
+        names = Container.of(X, groups).names
         if names is not None:
             self.feature_names_in_ = names
         elif "feature_names_in_" in vars(self):
             del self.feature_names_in_
 
     def _check_feature_names(self, X: object) -> None:
-        names, labels = getattr(self, "feature_names_in_", None), column_labels(X)
+        names, labels = getattr(self, "feature_names_in_", None), Container.of(X).labels
         if names is not None and labels and list(names) != labels:
             raise ParameterError(
                 "X", "have the columns of fit, in their order: feature names should match", "others"

@@ -27,6 +27,7 @@ from dpfda.publication import planner, read_ledger, stamp
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan
 from dpfda.records import LongCurves
+from dpfda.records.frames import Container
 from dpfda.records.observations import (
     CORNERS,
     Observations,
@@ -38,7 +39,7 @@ from dpfda.releases.pooled_line import bound_words
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves
+from dpfda.spine.curves import grid_of
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings, read_labels
 
@@ -113,11 +114,11 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
 
 
 def pooled_observations(
-    settings: Settings, X: object, groups: object
+    settings: Settings, X: object, groups: object = None
 ) -> tuple[Observations, Floats, tuple[float, float], bool]:
     """The observations, the public grid and ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
-    handed = handed_curves(X, groups, domain.grid_points, invalid)
+    handed = Container.of(X, groups).curves(domain.grid_points, invalid)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
     grid, values = grid_of(settings, handed), handed.values
     ends = interval_of(check_domain(given, grid))

@@ -27,6 +27,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
+from dpfda.records.frames import Container
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
@@ -67,7 +68,7 @@ def simulate_releases(
         Simulated released curves on the grid.
     """
     generator, draws = seeded(seed, "seed"), parameters.draws(draws)
-    prepared = _checked(estimator)._to_publish(X, groups)
+    prepared = _checked(estimator)._to_publish(Container.of(X, groups))
     curves: Floats
     if isinstance(prepared.plan, LooksPlan):
         made = [simulated_looks(prepared, generator) for _ in range(draws)]
@@ -161,7 +162,7 @@ def prepared_looks(
     X, groups
         As in `PrivateMean.fit`.
     """
-    return estimator._prepare_looks(X, groups)
+    return estimator._prepare_looks(Container.of(X, groups))
 
 
 def simulated_looks(

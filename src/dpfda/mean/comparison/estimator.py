@@ -31,7 +31,7 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import Column, cells_in, cells_taken
 from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.frames import units_apart
+from dpfda.records.frames import Container
 from dpfda.records.labels import Key
 from dpfda.spine.arguments import (
     Bounds,
@@ -287,7 +287,7 @@ class PrivateComparison(Estimator):
         self._check()
         refuse_two_looks(self.mechanism, "a comparison")
         if is_dask(X):
-            X, groups = units_apart(X, groups)
+            X, groups = Container.of(X, groups).apart()
             pool = self.pooled_on(sample(X), groups)
             return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
         settings, named = self._settings_for(X, groups), getattr(y, "name", None)

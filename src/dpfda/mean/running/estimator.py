@@ -16,11 +16,11 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import Container
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Bounds, Columns, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices, check_count, mean_plan, value_bounds
-from dpfda.spine.curves import CLOSE, POINTS, is_irregular, public_basis, read_curves, readable
+from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves, readable
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings
 
@@ -198,17 +198,18 @@ class PrivateRunningMean(Estimator):
 
         basis: Of the months before; None for the first one.
         """
-        if is_irregular(X) or is_dask(X):
+        handed = Container.of(X, groups)
+        if handed.irregular or handed.on_cluster:
             words = "be curves on one grid, in memory, for a running mean"
             raise ParameterError("X", words, type(X).__name__)
         if groups is not None and self.settings.unit.name is None:
             words, remedy = "be named where records have groups", "Example: unit='person'."
             raise ParameterError("unit", words, "None", remedy)
-        settings = self._settings_for(X, groups)
+        settings = self._settings_for(handed)
         stated = settings.domain.grid_points
         if basis is not None and stated is not None:
             _check_grid(np.asarray(stated), flat_grid(basis))
-        values, made, labels = read_curves(settings, basis, X, groups)
+        values, made, labels = read_curves(settings, basis, handed)
         records, count, _ = readable(settings, made, values, labels)
         check_count(settings.unit.relation, count, settings.reading.invalid)
         return Month(records, count, made, settings)

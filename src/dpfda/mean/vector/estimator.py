@@ -24,6 +24,7 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
+from dpfda.records.frames import Container
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import (
     Bounds,
@@ -210,7 +211,7 @@ class PrivateVectorMean(Estimator):
         made = summed_together(means, X) if groups is None else None
         if made is None:
             given = zip(means, parts.values(), strict=True)
-            made = [mean._answering(values, groups) for mean, values in given]
+            made = [mean._answering(Container.of(values, groups)) for mean, values in given]
         shares = {name: each.plan for name, each in zip(parts, made, strict=True)}
         _check_same({share.size for share in shares.values()})
         _check_domain(shares)
