@@ -143,8 +143,8 @@ class BandedDensity(LinearDensity):
         Of the sample it is for the density that an unlimited budget would publish of these units:
         simulated under the prior that the noisy counts chose, wider by what was measured, see the page
         on densities. Under "monotone", with peaks set aside and where counts are rough it is for their
-        shares of the cells, over the cells' sizes, and exact; wider with peaks, and where few cells hold
-        most.
+        shares of the cells, over the cells' sizes, and exact; wider beside peaks, and where few cells
+        hold most.
 
         Of the noise it is for the density that would have been released without noise. The exact one is
         the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
@@ -162,10 +162,13 @@ class BandedDensity(LinearDensity):
                 alone = self._peaks is None and not is_narrow(self.raw)
                 if self.raw.smoothing == "monotone" or alone:
                     return shares
-            nodes, by_cells = self._in_nodes(own), self._by_cells
-            width = slopes * sample_widths(self.raw, self.node_values, nodes, asked, by_cells)
+            peaks, nodes = self._peaks, self._in_nodes(own)
+            raw = self.raw if peaks is None else peaks.rest
+            width = sample_widths(raw, self.node_values, nodes, asked, self._by_cells) * slopes
+            if peaks is not None:
+                width = np.where(peaks.at(nodes, self._nodes), 0.0, width)
             lower, upper = np.maximum(line - width, 0.0), line + width
-            if by_cells:
+            if self._by_cells:
                 return settled(settled(shares, lower), upper)
             return Band(where, lower, upper, asked.level, asked.simultaneous)
         if self._peaks is not None and not asked.exact:
