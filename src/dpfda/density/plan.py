@@ -26,7 +26,7 @@ from dpfda.density.second_look import SecondLook
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, shown, whole
@@ -224,13 +224,15 @@ class DensityPlan(TriedPlan, PlanAgain):
         generator = np.random.Generator(np.random.Philox(key=2))
         at, found = np.linspace(a, b, BAND_POINTS), []
         for row, noise in zip(shares, self.noises[1].simulate(generator, count), strict=True):
-            points = generator.multinomial(self.n, row)
+            # As people would be counted, but that near numbers of them have near counts.
+            points = self.n * row + np.sqrt(self.n * row) * generator.standard_normal(row.size)
+            points *= self.n / points.sum()
             made = self._of_points(middles, points, noise)
             exact = unlimited._of_points(middles, points, np.zeros(unlimited.cells.places))
             found.append(Trial(made, at, exact(at), at))
         return found
 
-    def _of_points(self, places: Floats, points: Integers, noise: Floats) -> ReleasedDensity:
+    def _of_points(self, places: Floats, points: Floats, noise: Floats) -> ReleasedDensity:
         """The release of so many points at places (q,) in the unit interval."""
         ((a, b),) = self.cells.domain_range
         cell = replace(self.cells, atoms=()).index((a + (b - a) * places)[:, None])

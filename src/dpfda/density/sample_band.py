@@ -31,7 +31,7 @@ from dpfda.releases.bands import Asked, Band, band_from_errors
 # of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
 # cells the prior lays to the density, not to chance and noise, where counts are rough. There it may also
 # differ by so many times itself, times a power of the share that lies in two neighbouring cells.
-GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.2, 0.5, 6.0, 4, 0.7
+GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.1, 0.5, 6.0, 4, 0.7
 # With more than this share in two neighbours a density may be rough for that, and smooth within cells.
 FEW = 0.3
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.

@@ -15,6 +15,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
+# What means of curves have beyond M functions is about this over (M - 1)^2, in squares of the radius:
+# set on half of the sets of real curves, at n epsilon from 50 to 20,000.
+TAIL = 0.42
+
 
 @dataclass(frozen=True)
 class KNorm:
@@ -84,7 +88,7 @@ class KNorm:
         box = problem.body is not None and problem.body[0] == "box"
         approximate = isinstance(problem.guarantee, ApproximateDP)
         if isinstance(problem.guarantee, PureDP) or (approximate and not box):
-            yield KNorm(_believed_block(problem)).design(problem)
+            yield KNorm(_usual_block(problem)).design(problem)
 
 
 def block_powers(problem: Problem, count: int) -> Floats:
@@ -93,17 +97,17 @@ def block_powers(problem: Problem, count: int) -> Floats:
     return problem.noise_power(scales**2) * np.arange(2.0, count + 2)
 
 
-def _believed_block(problem: Problem) -> int | None:
-    """Size of the one block with the least average typical error; None leaves it to `best_block`."""
+def _usual_block(problem: Problem) -> int | None:
+    """Size of the one block with the least noise power and what lies beyond it; all have nothing beyond.
+
+    None leaves it to `best_block`, where a kernel says how rough the mean may be.
+    """
     if problem.mixture is None or problem.body is not None:
         return None
-    variances, chances = problem.belief.variances, problem.belief.chances
-    errors = []
-    for size, power in enumerate(block_powers(problem, variances.shape[1]).tolist(), start=1):
-        kept = variances[:, :size]
-        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
-        errors.append(float(chances @ np.sqrt(risks)))
-    return 1 + int(np.argmin(errors))
+    sizes = np.arange(2.0, problem.prior.size + 1)
+    beyond = np.append(TAIL / (sizes[:-1] - 1) ** 2, 0.0)[: sizes.size]
+    errors = sizes * block_powers(problem, problem.prior.size)[1:] + beyond
+    return 2 + int(np.argmin(errors)) if sizes.size else 1
 
 
 def best_block(problem: Problem) -> int:
