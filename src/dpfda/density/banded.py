@@ -163,8 +163,8 @@ class BandedDensity(LinearDensity):
                 if self.raw.smoothing == "monotone" or alone:
                     return shares
             peaks, nodes = self._peaks, self._in_nodes(own)
-            raw = self.raw if peaks is None else peaks.rest
-            width = sample_widths(raw, self.node_values, nodes, asked, self._by_cells) * slopes
+            counts = self.raw if peaks is None else peaks.rest
+            width = sample_widths(counts, self.node_values, nodes, asked, self._by_cells) * slopes
             if peaks is not None:
                 width = np.where(peaks.at(nodes, self._nodes), 0.0, width)
             lower, upper = np.maximum(line - width, 0.0), line + width

@@ -141,7 +141,7 @@ class Peaks:
 
     def _cell(self, held: Floats, nodes: int) -> Integers:
         count = self.shares.size
-        return np.clip((held[0] + 0.5) / nodes * count, 0, count - 1).astype(np.int64)
+        return np.asarray(np.clip((held[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
