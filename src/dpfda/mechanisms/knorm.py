@@ -88,7 +88,7 @@ class KNorm:
         box = problem.body is not None and problem.body[0] == "box"
         approximate = isinstance(problem.guarantee, ApproximateDP)
         if isinstance(problem.guarantee, PureDP) or (approximate and not box):
-            yield KNorm(_usual_block(problem)).design(problem)
+            yield KNorm(_believed_block(problem)).design(problem)
 
 
 def block_powers(problem: Problem, count: int) -> Floats:
@@ -97,17 +97,25 @@ def block_powers(problem: Problem, count: int) -> Floats:
     return problem.noise_power(scales**2) * np.arange(2.0, count + 2)
 
 
-def _usual_block(problem: Problem) -> int | None:
-    """Size of the one block with the least noise power and what lies beyond it; all have nothing beyond.
+def _believed_block(problem: Problem) -> int | None:
+    """Size of the one block with the least average typical error; None leaves it to `best_block`.
 
-    None leaves it to `best_block`, where a kernel says how rough the mean may be.
+    Under pure privacy that with the least noise power and what usual means have beyond it.
     """
     if problem.mixture is None or problem.body is not None:
         return None
-    sizes = np.arange(2.0, problem.prior.size + 1)
-    beyond = np.append(TAIL / (sizes[:-1] - 1) ** 2, 0.0)[: sizes.size]
-    errors = sizes * block_powers(problem, problem.prior.size)[1:] + beyond
-    return 2 + int(np.argmin(errors)) if sizes.size else 1
+    variances, chances = problem.belief.variances, problem.belief.chances
+    powers = block_powers(problem, variances.shape[1])
+    if isinstance(problem.guarantee, PureDP):
+        sizes = np.arange(1.0, powers.size + 1)
+        beyond = np.append(TAIL / np.maximum(sizes[:-1] - 1, 0.5) ** 2, 0.0)
+        return 1 + int(np.argmin(sizes * powers + beyond))
+    errors = []
+    for size, power in enumerate(powers.tolist(), start=1):
+        kept = variances[:, :size]
+        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
+        errors.append(float(chances @ np.sqrt(risks)))
+    return 1 + int(np.argmin(errors))
 
 
 def best_block(problem: Problem) -> int:
