@@ -11,7 +11,8 @@ are made, each a noisy maximum with its own part of the budget:
    of all shares: a unit with shares of sum s <= w, of which m lie in the interval, adds 5 m - 3 s to
    5 m_i - 3 T, between -3 w and 2 w. Scores move by at most 3 w where it is added or removed, and by 5 w
    where it is replaced: within the same 10 w. So it is where there are atoms, what lies there having no
-   share;
+   share. Where less is spent, a public number is taken from the scores of narrow widths, which changes
+   no difference between neighbours;
 2. *the place*, only where that width is less than an eighth of the domain: the fullest interval of that
    width. A unit that is added moves all shares up by 0 to w, so two of them apart by at most w; one that
    is replaced, by at most 2 w.
