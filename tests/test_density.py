@@ -18,9 +18,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import Domain, PrivacyUnit, PrivateDensity, Reading, load
 from dpfda.bases.cells import CellGrid, analyse
+from dpfda.density.banded import NODES
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.kernel import DensityKernel
-from dpfda.density.release import NODES, ReleasedDensity
+from dpfda.density.release import ReleasedDensity
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.estimates.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise

@@ -1,11 +1,14 @@
 """Bands of densities for the units' own density, and what is said where values lie a step apart."""
 
+import math
+
 import numpy as np
 import pytest
 
 from dpfda import PrivateDensity
 from dpfda.bases.cells import CellGrid, synthesise
-from dpfda.density.sample_band import GUARD, bends, cells_band, is_rough, standing_out
+from dpfda.density.peaks import peaks_of
+from dpfda.density.sample_band import GUARD, bends, cells_band, is_rough, sample_widths, standing_out
 from dpfda.estimates.histospline import adaptive_smoother
 from dpfda.numerics.errors import ParameterError
 from dpfda.releases.bands import Asked
@@ -135,6 +138,31 @@ def test_a_bend_within_cells_widens_the_band():
     plane = PrivateDensity(1, domain=[(0, 1)] * 2, cells=(8, 4)).fit(np.full((50, 2), 0.5)).release_.raw
     ridge = np.broadcast_to(np.exp(-0.5 * ((at[::8] - 0.5) / 0.05) ** 2)[:, None], (256, 256))
     assert bends(plane, ridge).max() == pytest.approx(hill.max(), rel=0.02)
+
+
+def test_chance_widens_the_band_where_units_are_many():
+    points = hills(500, np.random.default_rng(5))
+    raw = PrivateDensity(1, domain=(0, 2), cells=8).fit(points).release_.raw
+    # Of mean one over the axis of length 2, and far from the step, where there is a bend.
+    even, step = np.full(2048, 0.5), np.repeat([0.875, 0.125], 1024)
+    at = np.array([[256.0, 1792.0]])
+    plain, wide = (sample_widths(raw, nodes, at, Asked(0.95), False) for nodes in (even, step))
+    np.testing.assert_allclose(wide / plain, [math.sqrt(1.75), 1])
+
+
+def test_beside_a_peak_it_reaches_as_far_as_for_a_smooth_density():
+    generator = np.random.default_rng(6)
+    points = np.where(generator.random(4000) < 0.2, 0.31, generator.normal(0.5, 0.15, 4000))
+    release = PrivateDensity(1, domain=(0, 1), scale="linear").fit(points).release_
+    at, (edges,) = (np.arange(2048) + 0.5) / 2048, release.raw.cells.edges
+    band, shares = release.band(points=at), cells_band(release.raw, at[:, None], Asked(0.95), edges)
+    farther = band.upper > np.maximum(shares.upper, release(at)) * (1 + 1e-9)
+    cells = np.searchsorted(edges, at, side="right") - 1
+    (peak,) = np.flatnonzero(peaks_of(release.raw, release.node_values.size).shares)
+    assert edges[peak] <= 0.31 < edges[peak + 1]
+    assert not farther[cells == peak].any()
+    assert farther[np.abs(cells - peak) == 1].all()
+    assert np.all(band.upper >= shares.upper)
 
 
 def test_values_in_steps_are_recognised():

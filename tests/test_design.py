@@ -548,8 +548,16 @@ class TestMixture:
         wide = make_plan(BASES["matern"], ValueBounds(0.0, 1.0), 500, PureDP(1)).typical_error
         assert self.plan(ValueBounds(0.0, 1.0), size=500).typical_error < 0.7 * wide
 
-    def test_the_block_is_the_best_by_brute_force(self) -> None:
-        p = self.plan().problem
+    def test_the_block_has_the_least_noise_and_rest(self) -> None:
+        # Noise of scale 2 / (n epsilon) on M functions has M + 1 times its square on each.
+        for size in (60, 400, 3000, 10**6):
+            sizes = np.arange(2, self.plan().problem.prior.size + 1)
+            errors = (2 / size) ** 2 * sizes * (sizes + 1) + 0.42 / (sizes - 1) ** 2
+            errors[-1] -= 0.42 / (sizes[-1] - 1) ** 2
+            assert self.plan(size=size).design.components == sizes[np.argmin(errors)]
+
+    def test_under_a_delta_the_block_is_the_best_by_brute_force(self) -> None:
+        p = self.plan(guarantee=ApproximateDP(1, 1e-6)).problem
         errors = [typical_error(p, choose(p, KNorm(block_sizes=m))) for m in range(1, 37)]
         assert choose(p).components == 1 + int(np.argmin(errors))
 

@@ -10,6 +10,7 @@ import pytest
 from dpfda import PrivateDensity, load
 from dpfda.bases.cells import CellGrid
 from dpfda.density import cell_errors, conditional_release, sample_band
+from dpfda.density.banded import MANY
 from dpfda.density.cell_errors import block_noise, errors_at, node_errors, running_width
 from dpfda.density.many_cells import (
     averaging,
@@ -22,7 +23,7 @@ from dpfda.density.many_cells import (
     errors_on_nodes,
     variances_at,
 )
-from dpfda.density.release import MANY, ReleasedDensity
+from dpfda.density.release import ReleasedDensity
 from dpfda.estimates.histospline import Smoother, bandwidth_smoother, smoother_for
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.arrays import Floats

@@ -27,7 +27,7 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
+from dpfda.publication.zoom import CANDIDATES, FINE, Zoom, zoom_for, zoomed_part
 from dpfda.records.points import PlacedPoints
 from dpfda.testing import simulate_density
 
@@ -256,6 +256,23 @@ def test_both_laws_of_the_counts_cost_what_is_left(neighbours: str) -> None:
         replace(plan, unplaced=KNormNoise.equal(9, unplaced.scales[0] - 1)).costs()
 
 
+def test_its_price_grows_from_nothing_with_the_number_of_units() -> None:
+    for size in (457, 473, 490, 500):
+        plan = PrivateDensity(1, domain=ENDS).plan(size)
+        part = Fraction(size - 455, 45)
+        assert plan.zoom.parts == (PureDP(45 * part / size), PureDP(65 * part / size))
+        assert plan.guarantee == PureDP(1)
+        # Where units are spread widely, as much noise in persons as 455 units have without a choice.
+        assert set(plan.noises[1].scales) == {math.ceil(2 * UNIT * Fraction(size, 455))}
+        # Without a unit all scores are alike but for the margin: noise exceeds it in 1 of 500.
+        noise, scores = plan.zoom.width_noise(), plan.zoom.width_scores([0] * FINE)
+        narrow = [plan.zoom.narrow(width) for width in range(len(CANDIDATES))]
+        more = noise.scales[0] * (1 - part)
+        lower = [max(scores) - score for score in scores]
+        assert lower == [math.ceil(10 * more) * each for each in narrow]
+    assert len(CANDIDATES) * math.exp(-10) / 2 < 1 / 500
+
+
 def test_under_rho_counts_have_one_law() -> None:
     plan = PrivateDensity(rho=0.5, domain=ENDS).plan(3000)
     assert plan.noises == (plan.noise, plan.noise)
@@ -264,13 +281,13 @@ def test_under_rho_counts_have_one_law() -> None:
 
 
 def test_the_default_follows_from_public_numbers() -> None:
-    assert zooms(500, PureDP(1))
-    assert not zooms(499, PureDP(1))
+    parts = [zoomed_part(size, PureDP(1)) for size in (455, 473, 499, 500, 10**6)]
+    assert parts == [0, Fraction(2, 5), Fraction(44, 45), 1, 1]
     assert PrivateDensity(1, domain=ENDS).plan(500).zoom is not None
     planned = PrivateDensity(1, domain=ENDS).plan(500).functions
     assert "equal on a scale chosen privately of" in planned
     assert "or on that itself where units are spread widely" in planned
-    assert PrivateDensity(1, domain=ENDS).plan(499).zoom is None
+    assert PrivateDensity(1, domain=ENDS).plan(455).zoom is None
     for other in ({"cells": 20}, {"bandwidth": 2.0}, {"scale": "linear"}):
         assert PrivateDensity(1, domain=ENDS, **other).plan(9000).zoom is None
     assert PrivateDensity(1, domain=[ENDS, ENDS]).plan(9000).zoom is None

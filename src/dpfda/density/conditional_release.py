@@ -13,10 +13,11 @@ import scipy
 
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
+from dpfda.density.banded import NODES
 from dpfda.density.cell_errors import block_noise, is_fine, share_step
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.many_cells import block_lines, blocks_for, variances_at
-from dpfda.density.release import NODES, ReleasedDensity
+from dpfda.density.release import ReleasedDensity
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError

@@ -28,7 +28,7 @@ from dpfda.bases.grids import frozen
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import between
 from dpfda.estimates.histospline import evidence
-from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.shares import NoisyShares
@@ -123,8 +123,7 @@ class Peaks:
         slopes: Length there of a unit of the axis.
         """
         values, count = self.on_nodes(nodes), self.shares.size
-        cell = np.clip((held[0] + 0.5) / nodes * count, 0, count - 1).astype(np.int64)
-        here = self.shares[cell] > 0
+        cell, here = self._cell(held, nodes), self.at(held, nodes)
         # Beside its cell the line leads down from a peak, which is not there. Noise of the two cells
         # that it goes between is in it.
         height = here * between(values, held) * slopes
@@ -135,6 +134,14 @@ class Peaks:
             height, far = height / 2, height / 2 + self.inside.parts * (most * slopes + far)
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
         return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
+
+    def at(self, held: Floats, nodes: int) -> Flags:
+        """Whether points (1, q), in numbers of nodes, lie in cells of which something was set aside."""
+        return self.shares[self._cell(held, nodes)] > 0
+
+    def _cell(self, held: Floats, nodes: int) -> Integers:
+        count = self.shares.size
+        return np.asarray(np.clip((held[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -25,7 +26,7 @@ from dpfda.density.second_look import SecondLook
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, shown, whole
@@ -48,7 +49,7 @@ from dpfda.publication import (
 )
 from dpfda.publication.distances import Draw
 from dpfda.publication.trials import ORDINARY, large
-from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
+from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zoomed_part
 from dpfda.records.points import PlacedPoints
 from dpfda.releases.words import points_words
 from dpfda.spine.choices import all_count, public_size, stated_size
@@ -222,14 +223,16 @@ class DensityPlan(TriedPlan, PlanAgain):
         middles, shares = ordinary_densities(count)
         generator = np.random.Generator(np.random.Philox(key=2))
         at, found = np.linspace(a, b, BAND_POINTS), []
-        for row, noise in zip(shares, self.noise.simulate(generator, count), strict=True):
-            points = generator.multinomial(self.n, row)
+        for row, noise in zip(shares, self.noises[1].simulate(generator, count), strict=True):
+            # As people would be counted, but that near numbers of them have near counts.
+            points = self.n * row + np.sqrt(self.n * row) * generator.standard_normal(row.size)
+            points *= self.n / points.sum()
             made = self._of_points(middles, points, noise)
             exact = unlimited._of_points(middles, points, np.zeros(unlimited.cells.places))
             found.append(Trial(made, at, exact(at), at))
         return found
 
-    def _of_points(self, places: Floats, points: Integers, noise: Floats) -> ReleasedDensity:
+    def _of_points(self, places: Floats, points: Floats, noise: Floats) -> ReleasedDensity:
         """The release of so many points at places (q,) in the unit interval."""
         ((a, b),) = self.cells.domain_range
         cell = replace(self.cells, atoms=()).index((a + (b - a) * places)[:, None])
@@ -362,6 +365,7 @@ def density_plan(
         designed = public_size(settings.unit, count)
         size = designed if all_count(settings) else None
     made, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
+    part = Fraction(1)
     check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
@@ -369,12 +373,14 @@ def density_plan(
         scale = scale if step is None else _whole_steps(scale, kernel)
         if isinstance(scale, str) and scale == "auto":
             known = plain and cells is None and designed is not None and far_enough(domain[0])
-            scale = "zoom" if known and zooms(designed or 0, guarantee) else "linear"
+            part = zoomed_part(designed or 0, guarantee) if known else Fraction(0)
+            scale = "zoom" if part else "linear"
         elif not plain and not (isinstance(scale, str) and scale == "linear"):
             words = "be 'auto' or 'linear' but for a histogram on an interval without a bandwidth"
             raise ParameterError("scale", words, shown(scale))
         if isinstance(scale, str) and scale == "zoom":
-            zoom, rest = zoom_for(domain[0], stated_size(designed, "scale"), guarantee, neighbours)
+            number = stated_size(designed, "scale")
+            zoom, rest = zoom_for(domain[0], number, guarantee, neighbours, part=part)
             zoom = replace(zoom, atoms=tuple(atoms))
         else:
             made = read_scale(scale, domain)

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import frozen, product_points
+from dpfda.bases.grids import product_points
 from dpfda.bases.scales import Scale
+from dpfda.density.banded import BandedDensity
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
-from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
-from dpfda.density.many_cells import nodes_of
-from dpfda.density.peaks import Inside, Peaks, peaks_of
-from dpfda.density.proper import PROPER, levelled_band, probabilities
+from dpfda.density.peaks import Inside
+from dpfda.density.proper import PROPER
 from dpfda.density.sample_band import (
     IN_PARTS,
     REPEATED,
     STATED,
-    cells_band,
     comb_words,
     crowded_words,
-    is_narrow,
-    is_rough,
-    sample_widths,
 )
-from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown, whole
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, settled
+from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.facts import Claim, Stated
+from dpfda.releases.facts import Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import kinds
 from dpfda.releases.promise import given
-from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import Line, View
@@ -49,11 +39,6 @@ from dpfda.views.shapes import check_drawn
 
 # The kind, derived from this one, of one variable of a plane given the other.
 CONDITIONAL = "dpfda-conditional-density"
-# Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
-NODES = {1: 2048, 2: 256, 3: 64}
-# More cells than these have more nodes: so many at most.
-MANY = {1: 2**12, 2: 2**18, 3: 2**18}
-MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
 # Points of a table on an interval; about how many of more variables, for a band takes its time.
 ON_LINE, IN_SPACE = 201, 1024
 # A picture shows where a density is, if that is less than this part of its interval and so many points.
@@ -61,7 +46,7 @@ SMALL_PART, FEWEST_SHOWN = 0.25, 20
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDensity(LinearDensity):
+class ReleasedDensity(BandedDensity):
     """A probability density published under differential privacy.
 
     Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is made of
@@ -104,8 +89,6 @@ class ReleasedDensity(LinearDensity):
     (5,)
     """
 
-    inside: Inside | None = None
-
     _FORMAT: ClassVar[str] = "dpfda-density"
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
@@ -118,151 +101,6 @@ class ReleasedDensity(LinearDensity):
         "step": file.entry(lambda step: length(step, "step")).or_absent,
         "inside": file.itself(Inside.from_json).or_absent,
     }
-
-    @cached_property
-    def _nearest(self) -> tuple[Floats, float | None]:
-        """Values at the nodes, and what was taken from `raw` wherever they are positive.
-
-        None where it was levelled.
-        """
-        if self._peaks is not None:
-            smooth = (1 - self._peaks.mass) * self._rest(self._peaks).node_values
-            return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
-        raw, cell = self._raw_on_nodes
-        made, levelled = probabilities(raw * cell, self.proper)
-        values = made / cell
-        return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
-
-    @property
-    def _raw_on_nodes(self) -> tuple[Floats, float]:
-        """What the mechanism gave at the nodes, and the volume of a node's cell."""
-        shape = (self._nodes,) * self.dimensions
-        cell = self._volume / math.prod(shape)
-        if isinstance(self.raw, ReleasedFunction):
-            return np.asarray(self.raw(midpoints_of(self._own, shape)[0])), cell
-        return self.raw.on_grid(shape), cell
-
-    @cached_property
-    def _peaks(self) -> Peaks | None:
-        """What was set aside before smoothing, if anything."""
-        if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
-            return None
-        found = peaks_of(self.raw, self._nodes)
-        return found if found is None else replace(found, inside=self.inside)
-
-    def _rest(self, peaks: Peaks) -> ReleasedDensity:
-        return replace(self, raw=peaks.rest, proper="adaptive", inside=None)
-
-    @property
-    def _nodes(self) -> int:
-        """Nodes along each axis: more where there are more cells than earlier files may have."""
-        usual = NODES[self.dimensions]
-        if self.step is not None:
-            # As many on every value, so that cells of nodes end where values do.
-            return self.possible.size * math.ceil(usual / self.possible.size)
-        cells = self.raw.cells if isinstance(self.raw, ReleasedHistogram) else None
-        if cells is None or not cells.is_regular or cells.size <= MANY[self.dimensions]:
-            return usual
-        if self.dimensions == 1:
-            return nodes_of(cells, MOST_NODES[1])
-        return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
-
-    def quantile_interval(
-        self, levels: ArrayLike, level: float = 0.95
-    ) -> tuple[float | Floats, float | Floats]:
-        """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
-
-        They follow from the counts without any smoothing and hold whatever the density: the ends are
-        edges of cells below and above which the band of the shares has left the level. They are about
-        the privacy noise alone, not sampling.
-
-        Parameters
-        ----------
-        levels : float or array (q,)
-            Probabilities, from 0 to 1.
-        level : float
-            Probability that all intervals hold.
-
-        Returns
-        -------
-        lower, upper : float or array (q,)
-
-        Raises
-        ------
-        ParameterError
-            If the release is not made of counts on an interval.
-        """
-        if not isinstance(self.raw, ReleasedHistogram):
-            raise ParameterError(
-                "quantile_interval", "be asked of counts", self.raw.certificate.mechanism["name"]
-            )
-        # From a boundary between values to the value inside.
-        inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        below, edges = self.raw.cdf_band(level), self._edges(self.raw)
-        ends = quantile_ends(check_levels(levels), below, edges) + inward
-        if np.ndim(levels) == 0:
-            return float(ends[0, 0]), float(ends[0, 1])
-        return ends[:, 0], ends[:, 1]
-
-    def _edges(self, raw: ReleasedHistogram, parts: int = 1) -> Floats:
-        """Ends of the cells of an interval, or of so many parts of each, in the units of the data."""
-        if self.scale is not None:
-            return self.scale.edges(raw.cells.size * parts)
-        if parts == 1:
-            return raw.cells.edges[0]
-        return np.linspace(*raw.domain_range[0], raw.cells.size * parts + 1)
-
-    def _around(self, at: Floats, asked: Asked) -> Band:
-        """Band for the density of these units, or for that of the same cells; never below zero.
-
-        Notes
-        -----
-        Of the sample it is for the density that an unlimited budget would publish of these units:
-        simulated under the prior that the noisy counts chose, wider by what was measured, see the page
-        on densities. Under "monotone", with peaks set aside and where counts are rough it is for their
-        shares of the cells, over the cells' sizes, and exact; wider where few cells hold most.
-
-        Of the noise it is for the density that would have been released without noise. The exact one is
-        the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
-        one is made of it as the density is of `raw`: shifted by as much at one end, cut at zero; and it
-        contains the released density. Under "monotone" it is about the average over a point's cell.
-        """
-        where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
-        if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
-            line = np.asarray(self(where))
-            if self._by_cells:
-                inside = None if self._peaks is None else self._peaks.inside
-                fine = None if inside is None else self._edges(self.raw, inside.parts)
-                made = cells_band(self.raw, own, asked, self._edges(self.raw), inside, fine)
-                shares = settled(replace(made, points=where), line)
-                if (
-                    self.raw.smoothing == "monotone"
-                    or self._peaks is not None
-                    or not is_narrow(self.raw)
-                ):
-                    return shares
-            width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
-            lower, upper = np.maximum(line - width, 0.0), line + width
-            if self._by_cells:
-                return settled(settled(shares, lower), upper)
-            return Band(where, lower, upper, asked.level, asked.simultaneous)
-        if self._peaks is not None and not asked.exact:
-            rest = self._rest(self._peaks)._around(at, asked)
-            made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
-            return settled(made, self(where))
-        band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
-        if asked.exact:
-            return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
-        taken = self._nearest[1] or 0.0
-        lower = np.maximum(band.lower - max(taken, 0.0), 0.0) * slopes
-        upper = np.maximum(band.upper + max(-taken, 0.0), 0.0) * slopes
-        if self._nearest[1] is None:
-            assert isinstance(self.raw, ReleasedHistogram)  # noqa: S101 - others are not levelled
-            raw, cell = self._raw_on_nodes
-            ends = levelled_band(self.raw, raw * cell, asked.level, asked.simultaneous)
-            least, largest = (self._interpolated(own, end / cell) * slopes for end in ends)
-            lower, upper = np.minimum(lower, least), np.maximum(upper, largest)
-        return settled(replace(band, points=where, lower=lower, upper=upper), self(where))
 
     def smoothed(self, smoothing: object) -> ReleasedDensity:
         """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
@@ -420,42 +258,6 @@ class ReleasedDensity(LinearDensity):
         if self.step is not None:
             return "probability of a value"
         return density_label(self.about, self.dimensions)
-
-    def _claims(self) -> tuple[Claim, ...]:
-        units = f"in shares of {several(self.unit)} per unit of the domain"
-        what = "the density" if self.step is None else "the probability of each value"
-        over = "" if self._sharp else ", averaged over each cell,"
-        hidden = f"{what} that would have been published without noise{over}"
-        noise = replace(self.raw._claims()[0], of="noise", holds=hidden, unit=units)
-        if not self._of_sample:
-            return (noise,)
-        if self._by_cells:
-            sharp = self.step is not None and self._sharp
-            place = "at each value" if sharp else "in each cell, over its size,"
-            shares = f"the share of these {several(self.unit)} {place}"
-            return Claim("sample", shares, units, shares.removesuffix(",")), noise
-        own = f"the density of these {several(self.unit)}"
-        hidden = f"{own} without noise, at the width of its cells"
-        return Claim("sample", hidden, units, own, "releases"), noise
-
-    @property
-    def _by_cells(self) -> bool:
-        """Whether its band for the sample is of the units' shares of the cells."""
-        raw = self.raw
-        if not isinstance(raw, ReleasedHistogram):
-            return False
-        return raw.smoothing == "monotone" or self._peaks is not None or is_rough(raw)
-
-    @property
-    def _sharp(self) -> bool:
-        """Whether its bands are of values, not of averages over cells of several."""
-        alone = self.step is not None and self.raw.cells.size == self.possible.size  # type: ignore[union-attr]
-        return alone or getattr(self.raw, "smoothing", None) != "monotone"
-
-    @property
-    def _of_sample(self) -> bool:
-        """Whether a band for the density of the sample can be stated."""
-        return isinstance(self.raw, ReleasedHistogram) and self.raw.smoothing in ADAPTIVE
 
     def _stated(self) -> Stated:
         raw, edges, looks = self.raw, list[str](), dict[str, str]()

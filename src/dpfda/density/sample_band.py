@@ -31,7 +31,7 @@ from dpfda.releases.bands import Asked, Band, band_from_errors
 # of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
 # cells the prior lays to the density, not to chance and noise, where counts are rough. There it may also
 # differ by so many times itself, times a power of the share that lies in two neighbouring cells.
-GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.2, 0.5, 6.0, 4, 0.7
+GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.1, 0.5, 6.0, 4, 0.7
 # With more than this share in two neighbours a density may be rough for that, and smooth within cells.
 FEW = 0.3
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
@@ -52,7 +52,9 @@ STATED = (
 DRAWS, FEWEST, WORK = 500, 100, 10**8
 
 
-def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, asked: Asked) -> Floats:
+def sample_widths(
+    raw: ReleasedHistogram, nodes: Floats, positions: Floats, asked: Asked, bent: bool
+) -> Floats:
     """Half-widths (q,) of the band for the density of the sample, per unit of volume.
 
     Parameters
@@ -64,14 +66,16 @@ def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, aske
     positions : array (d, q)
         Points, in numbers of nodes.
     asked : Asked
+    bent : bool
+        Whether cells may hide what is within them, as where peaks are set aside.
     """
-    size = float(raw.size)
+    size, volume = float(raw.size), raw.cells.volume
     reach = _reach(raw.smoother, raw.share_variance, size, nodes.shape, positions, asked)
-    width = GUARD * reach / raw.cells.volume
+    # Chance, which the prior takes for even, goes with the root of the density.
+    width = GUARD * reach / volume * np.sqrt(np.maximum(1.0, between(nodes * volume, positions)))
     if not raw.cells.is_regular:
         return width
-    if is_rough(raw):
-        # Whether cells show what is within them, as of values that repeat, or hide it, is not known.
+    if bent:
         return width + between(BENDS * bends(raw, nodes) + hidden(raw, nodes), positions)
     return width + between(BENDS * (1 - roughness(raw)) * bends(raw, nodes), positions)
 

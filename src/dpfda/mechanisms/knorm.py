@@ -15,6 +15,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
+# What means of curves have beyond M functions is about this over (M - 1)^2, in squares of the radius:
+# set on half of the sets of real curves, at n epsilon from 50 to 20,000.
+TAIL = 0.42
+
 
 @dataclass(frozen=True)
 class KNorm:
@@ -94,12 +98,20 @@ def block_powers(problem: Problem, count: int) -> Floats:
 
 
 def _believed_block(problem: Problem) -> int | None:
-    """Size of the one block with the least average typical error; None leaves it to `best_block`."""
+    """Size of the one block with the least average typical error; None leaves it to `best_block`.
+
+    Under pure privacy that with the least noise power and what usual means have beyond it.
+    """
     if problem.mixture is None or problem.body is not None:
         return None
     variances, chances = problem.belief.variances, problem.belief.chances
+    powers = block_powers(problem, variances.shape[1])
+    if isinstance(problem.guarantee, PureDP):
+        sizes = np.arange(1.0, powers.size + 1)
+        beyond = np.append(TAIL / np.maximum(sizes[:-1] - 1, 0.5) ** 2, 0.0)
+        return 1 + int(np.argmin(sizes * powers + beyond))
     errors = []
-    for size, power in enumerate(block_powers(problem, variances.shape[1]).tolist(), start=1):
+    for size, power in enumerate(powers.tolist(), start=1):
         kept = variances[:, :size]
         risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
         errors.append(float(chances @ np.sqrt(risks)))

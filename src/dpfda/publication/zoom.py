@@ -11,7 +11,8 @@ are made, each a noisy maximum with its own part of the budget:
    of all shares: a unit with shares of sum s <= w, of which m lie in the interval, adds 5 m - 3 s to
    5 m_i - 3 T, between -3 w and 2 w. Scores move by at most 3 w where it is added or removed, and by 5 w
    where it is replaced: within the same 10 w. So it is where there are atoms, what lies there having no
-   share;
+   share. Where less is spent, a public number is taken from the scores of narrow widths, which changes
+   no difference between neighbours;
 2. *the place*, only where that width is less than an eighth of the domain: the fullest interval of that
    width. A unit that is added moves all shares up by 0 to w, so two of them apart by at most w; one that
    is replaced, by at most 2 w.
@@ -36,8 +37,9 @@ Where a place was chosen, a scale that is even within the interval and logarithm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -68,8 +70,14 @@ WIDE = 1 / 8
 SPENT = (45, 65)
 LARGEST_SHARE = Fraction(1, 4)
 LEAST_SHARE = Fraction(1, 40)
-# By default where n epsilon is at least this: below it choices fail too often for their price.
-LEAST_BUDGET = 500
+# By default in full where n epsilon is at least this: below it choices fail too often for their price.
+# The price grows from nothing over the 45 below it, so that no error rises with the number of units.
+LEAST_BUDGET, FADED = 500, SPENT[0]
+# So many scales of the noise that is more than in full are taken from scores of narrow widths: less than
+# a 500th of the largest of 29 exceeds them.
+MARGIN = 10
+# Less of it than this is nothing.
+LEAST_PART = Fraction(1, 50)
 # The ends of a domain are at least so far apart, over the larger of them.
 FLOATS_APART = 2.0**-24
 
@@ -90,6 +98,8 @@ class Zoom:
         Whether units count as their weights, whose sum is private.
     atoms : tuple of float
         Public values; what lies there is in no interval.
+    margin : int
+        By so much scores of widths that have a place are lower, lest noise chooses them.
     """
 
     domain_range: tuple[float, float]
@@ -98,6 +108,7 @@ class Zoom:
     neighbours: Neighbours
     weighted: bool = False
     atoms: tuple[float, ...] = ()
+    margin: int = 0
 
     @property
     def fine(self) -> CellGrid:
@@ -133,7 +144,10 @@ class Zoom:
             int(cells.sum()) if self.weighted or self.atoms else self.size * UNIT
         )
         fullest = (max(self.place_scores(cells, width)) for width in range(len(CANDIDATES)))
-        return [-abs(TARGET.denominator * share - target) for share in fullest]
+        return [
+            -abs(TARGET.denominator * share - target) - self.margin * self.narrow(width)
+            for width, share in enumerate(fullest)
+        ]
 
     def place_scores(self, weights: Sequence[int] | Integers, width: int) -> list[int]:
         """Private: the share of each interval of the width with this number."""
@@ -160,8 +174,11 @@ def zoom_for(
     guarantee: Guarantee,
     neighbours: Neighbours,
     least: Fraction = LEAST_SHARE,
+    part: Fraction = Fraction(1),
 ) -> tuple[Zoom, Guarantee]:
     """The choice of an interval, with so much of the budget at least, and what it leaves.
+
+    part: Of what is spent in full, of which the choice is the less bold the less it is.
 
     Raises
     ------
@@ -174,14 +191,17 @@ def zoom_for(
             "domain", words, f"{domain_range}", "Subtract a public number from all points."
         )
     whole = pure_part(guarantee).epsilon
-    spent = min(max(Fraction(sum(SPENT), size), whole * least), whole * LARGEST_SHARE)
-    width, place = (PureDP(spent * part / sum(SPENT)) for part in SPENT)
-    return Zoom(domain_range, size, (width, place), neighbours), _rest(guarantee, (width, place))
+    spent = min(max(Fraction(sum(SPENT), size), whole * least), whole * LARGEST_SHARE) * part
+    width, place = (PureDP(spent * each / sum(SPENT)) for each in SPENT)
+    zoom = Zoom(domain_range, size, (width, place), neighbours)
+    more = zoom.width_noise().scales[0] * (1 - part)
+    return replace(zoom, margin=math.ceil(MARGIN * more)), _rest(guarantee, (width, place))
 
 
-def zooms(size: int, guarantee: Guarantee) -> bool:
-    """Whether an interval is chosen by default."""
-    return size * pure_part(guarantee).epsilon >= LEAST_BUDGET
+def zoomed_part(size: int, guarantee: Guarantee) -> Fraction:
+    """What part of its price the choice of an interval gets by default; zero where there is none."""
+    part = Fraction(size * pure_part(guarantee).epsilon - LEAST_BUDGET + FADED) / FADED
+    return min(part, Fraction(1)) if part > LEAST_PART else Fraction(0)
 
 
 def far_enough(domain_range: tuple[float, float]) -> bool:
