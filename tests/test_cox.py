@@ -100,7 +100,9 @@ def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> N
             halves += abs(effect - middle) <= reach / 2.6
         found = release.at(arm="b").median()
         off = found.value - median
-        medians.append((found.lower <= median <= found.upper, abs(off) * 5.2 <= found.upper - found.lower))
+        medians.append(
+            (found.lower <= median <= found.upper, abs(off) * 5.2 <= found.upper - found.lower)
+        )
     # Of 120 at .95 fewer than 104 have a chance of 1e-4; of intervals 2.6 times as narrow, at .55, more
     # than 90 have one of 1e-5.
     assert held >= 104
@@ -258,6 +260,17 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     assert load(out).effects == ("age", "arm=b")
     evaluated = CliRunner().invoke(app, ["eval", str(out), "--at", "5"])
     assert "values at age 65, arm a\n" in evaluated.output
+    given = ["eval", str(out), "--at", "5", "--given"]
+    placed = CliRunner().invoke(app, [*given, "age=70:arm=b"])
+    assert "values at age 70, arm b\n" in placed.output
+    assert f"{load(out).at(age=70, arm='b')(5.0):.6g}" in placed.output
+    for words, refusal in (
+        ("70", "--given must be NAME=VALUE"),
+        ("age=95", "age must be a number from 40 to 90; found 95"),
+    ):
+        assert refusal in " ".join(CliRunner().invoke(app, [*given, words]).output.split())
+    picture = ["plot", str(out), "--given", "age=50,age=80:arm=b", "--plot", str(tmp_path / "two.png")]
+    assert CliRunner().invoke(app, picture).exit_code == 0
     # What comes first is the band of the population.
     assert "privacy noise" not in evaluated.output
     refused = CliRunner().invoke(app, ["eval", str(out), "--at", "5", "--of", "sample"])

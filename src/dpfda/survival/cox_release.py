@@ -270,11 +270,11 @@ class ReleasedCox(OnTime):
         well, and assumes that hazards are proportional.
         """
         line, exposures = self._values(at), self._exposures(at)
-        errors = np.abs(np.exp(-self._drawn(asked.of or "population") @ exposures.T) - line)
+        errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
         band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(at))
         return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
 
-    def _drawn(self, of: Of) -> Floats:
+    def _drawn_hazards(self, of: Of) -> Floats:
         """Hazards (DRAWS, J) of cells at the place, by the law of the parameters; always the same."""
         generator = np.random.Generator(np.random.Philox(key=0))
         values, vectors = np.linalg.eigh(self._covariance(of))
@@ -294,7 +294,7 @@ class ReleasedCox(OnTime):
             What the interval is for, as in `hazard_ratio`.
         """
         wanted = -math.log1p(-probability(share, "share"))
-        hazards = np.vstack([self._hazards(self._law[0].at), self._drawn(of)])
+        hazards = np.vstack([self._hazards(self._law[0].at), self._drawn_hazards(of)])
         risen = np.cumsum(np.column_stack([np.zeros(len(hazards)), hazards]), axis=1)
         value, *drawn = (np.interp(wanted, each, self.cells.edges, right=np.inf) for each in risen)
         return Estimate.around(float(value), np.array(drawn), check_level(level))

@@ -74,7 +74,6 @@ def evaluate(
         Write the table.
     """
     from dpfda.command.files import check_outputs, opened
-    from dpfda.density.conditional_release import conditional
     from dpfda.numerics.parameters import choice
     from dpfda.releases.bands import check_of
     from dpfda.releases.files import write_text
@@ -86,7 +85,7 @@ def evaluate(
         raise ParameterError("--from", "be given, or --at, and not both", "both")
     inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
     check_outputs({"--csv": csv}, inputs, overwrite)
-    release = opened(file) if given is None else conditional(opened(file), given)
+    release = opened(file) if given is None else placed(opened(file), given)
     if points_file is not None:
         at = _read(points_file, release)
     if derivative:
@@ -116,6 +115,35 @@ def evaluate(
         say(aligned(told))
     else:
         say(f"{so_many(len(next(iter(columns.values()))), 'point')} written to {csv}")
+
+
+def placed(release: Release, given: str) -> Release:
+    """A model of covariates at values, "age=40:arm=b"; of a density of two variables that of the other.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or has no such values.
+    """
+    from dpfda.density.conditional_release import conditional
+
+    at = getattr(release, "at", None)
+    if at is None:
+        return conditional(release, given)
+    pairs = [each.partition("=") for each in given.split(":")]
+    if not all(equals for _, equals, _ in pairs):
+        words = "be NAME=VALUE, several of them with colons between"
+        raise ParameterError("--given", words, repr(given), "Example: --given age=70:arm=b")
+    made: Release = at({name.strip(): _number_or_word(text.strip()) for name, _, text in pairs})
+    return made
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def _check_band(release: Release, band: str, of: str | None) -> None:
