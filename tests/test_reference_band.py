@@ -259,7 +259,7 @@ def test_a_file_that_contradicts_itself_is_refused(release) -> None:
         ({"coverage": 0.99}, "Or take more of them, or a larger epsilon"),
         ({"standardize": True}, "standardize"),
         ({"bounds": L2Ball(1.0)}, "Give bounds on values"),
-        ({"bounds": None}, "bounds must be given"),
+        ({"bounds": None}, "in the units of the data, from knowledge of the measurement and never"),
         ({"rho": 1}, "rho must be left out of PrivateReferenceBand"),
     ],
 )
