@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,8 +67,8 @@ def evaluate(
     level : P
         Probability of the band, between 0 and 1.
     quantiles : P,P,...
-        Of a density on an interval: the values below which these shares lie. Example: --quantiles
-        0.1,0.5,0.9
+        Of a density on an interval: the values below which these shares lie. Of quantile curves: the
+        curves of these shares, with the band of the first. Example: --quantiles 0.1,0.5,0.9
     sample : N
         Of a density: this many synthetic points, drawn from it.
     csv : F.csv
@@ -90,6 +91,8 @@ def evaluate(
         at = _read(points_file, release)
     if derivative:
         release = _derivative(release)
+    if quantiles is not None:
+        release, quantiles = _of_levels(release, quantiles)
     if quantiles is not None or sample is not None:
         table = _of_density(release, quantiles, sample)
     else:
@@ -224,6 +227,16 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
     found = np.asarray(release.quantile(shares), dtype=float)
     meanings = {"share": "share of the mass below", names[0]: release._axis_label(0)}
     return Table({"share": shares, names[0]: found}, meanings)
+
+
+def _of_levels(release: Release, quantiles: str) -> tuple[Release, str | None]:
+    """Quantile curves of other shares, called for the first; what else there is stays."""
+    from dpfda.reference.centiles.release import ReleasedQuantileCurves, read_quantile
+
+    if not isinstance(release, ReleasedQuantileCurves):
+        return release, quantiles
+    shares = [read_quantile(share, "--quantiles") for share, *_ in _points(quantiles)]
+    return replace(release, levels=tuple(sorted({*shares})))[shares[0]], None
 
 
 def _derivative(release: Release) -> Release:
