@@ -90,6 +90,7 @@ def test_one_cell_and_one_level_are_rates() -> None:
 @pytest.mark.parametrize("given", [{"epsilon": 1}, {"rho": 0.1, "epsilon": None, "method": "rounds"}])
 def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> None:
     generator, held, halves = np.random.default_rng(11), 0, 0
+    medians, median = [], np.log(2) / (0.1 * np.exp(EFFECTS[1]))
     for _ in range(60):
         release = fitted(follow_ups(generator, 1500), **given)
         for term, effect in zip(release.effects, EFFECTS, strict=True):
@@ -97,10 +98,18 @@ def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> N
             held += ratio.lower <= np.exp(effect) <= ratio.upper
             middle, reach = np.log(ratio.value), np.log(ratio.upper / ratio.lower) / 2
             halves += abs(effect - middle) <= reach / 2.6
+        found = release.at(arm="b").median()
+        off = found.value - median
+        medians.append(
+            (found.lower <= median <= found.upper, abs(off) * 5.2 <= found.upper - found.lower)
+        )
     # Of 120 at .95 fewer than 104 have a chance of 1e-4; of intervals 2.6 times as narrow, at .55, more
     # than 90 have one of 1e-5.
     assert held >= 104
     assert halves <= 90
+    # Of 60 fewer than 49, or more than 48, have chances of 1e-4.
+    assert np.sum(medians, axis=0)[0] >= 49
+    assert np.sum(medians, axis=0)[1] <= 48
 
 
 def test_without_effect_the_test_seldom_finds_one() -> None:
@@ -124,6 +133,10 @@ def test_curves_follow_from_ratios_and_files_keep_them(tmp_path: Path) -> None:
     assert other(at) == pytest.approx(np.exp(-np.asarray(other.cumulative_hazard(at))))
     assert np.all(np.diff(one(at)) <= 0)
     assert one(0) == 1
+    for share in (0.1, 0.5):
+        assert other(other.quantile(share).value) == pytest.approx(1 - share)
+    assert other.median(of="noise").upper < other.median().upper
+    assert release.at(age=40).median(level=0.5).upper == np.inf
     band = one.band()
     assert np.all((band.lower >= 0) & (band.upper <= 1))
     assert one.band(of="noise").reach(one(band.points)).mean() < band.reach(one(band.points)).mean()
@@ -131,6 +144,11 @@ def test_curves_follow_from_ratios_and_files_keep_them(tmp_path: Path) -> None:
     assert again.place == {"age": 60.0, "arm": "b"}
     assert again(at) == pytest.approx(other(at))
     assert again.hazard_ratios == release.hazard_ratios
+
+
+def test_a_place_is_a_mapping() -> None:
+    with pytest.raises(ParameterError, match="at must be a mapping such as"):
+        fitted(follow_ups(np.random.default_rng(2), 400)).at([50, "a"])
 
 
 def test_strata_have_baselines_of_their_own() -> None:
@@ -242,6 +260,17 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     assert load(out).effects == ("age", "arm=b")
     evaluated = CliRunner().invoke(app, ["eval", str(out), "--at", "5"])
     assert "values at age 65, arm a\n" in evaluated.output
+    given = ["eval", str(out), "--at", "5", "--given"]
+    placed = CliRunner().invoke(app, [*given, "age=70:arm=b"])
+    assert "values at age 70, arm b\n" in placed.output
+    assert f"{load(out).at(age=70, arm='b')(5.0):.6g}" in placed.output
+    for words, refusal in (
+        ("70", "--given must be NAME=VALUE"),
+        ("age=95", "age must be a number from 40 to 90; found 95"),
+    ):
+        assert refusal in " ".join(CliRunner().invoke(app, [*given, words]).output.split())
+    picture = ["plot", str(out), "--given", "age=50,age=80:arm=b", "--plot", str(tmp_path / "two.png")]
+    assert CliRunner().invoke(app, picture).exit_code == 0
     # What comes first is the band of the population.
     assert "privacy noise" not in evaluated.output
     refused = CliRunner().invoke(app, ["eval", str(out), "--at", "5", "--of", "sample"])

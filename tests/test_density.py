@@ -5,7 +5,7 @@ import csv
 import math
 import pickle
 import tracemalloc
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +137,22 @@ class TestFunction:
             assert math.isclose(square.cdf(middle, axis), square.integral(lower, upper), abs_tol=1e-12)
         with pytest.raises(ParameterError, match="axis must be an integer from 0 to 1; found 2"):
             square.marginal(2)
+
+    def test_variables_are_known_by_their_labels(self) -> None:
+        ages, loads = np.random.default_rng(3).uniform(size=(2, 400))
+        domain = Domain(None, [(0, 1), (0, 2)], labels={"domain": "age (years)", "domain_2": "load"})
+        release = PrivateDensity(1.0, domain=domain).fit(np.column_stack([ages, 2 * loads])).release_
+        for name, number in (("age", 0), ("age (years)", 0), ("load", 1)):
+            np.testing.assert_array_equal(release.marginal(name), release.marginal(number))
+            assert release.cdf(0.3, name) == release.cdf(0.3, number)
+            assert release.quantile(0.3, name) == release.quantile(0.3, number)
+            assert release.conditional(0.3, name).axis == number
+        assert release.quantile(0.9, "load") > 1 > release.quantile(0.9, "age")
+        with pytest.raises(ParameterError, match=r"axis must be .* 'load'\]; found 'loads'"):
+            release.marginal("loads")
+        twice = replace(release.raw, about={**release.about, "domain_2": "age"})
+        with pytest.raises(ParameterError, match="axis must be the number"):
+            replace(release, raw=twice).cdf(0.3, "age")
 
     @given(st.floats(0, 1))
     def test_quantiles_undo_the_distribution_function(self, level: float) -> None:

@@ -10,10 +10,12 @@ import pytest
 import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateQuantileCurves, PrivateQuantiles, load
 from dpfda.bounds import L2Ball
 from dpfda.errors import BudgetError, ParameterError, StorageError
+from dpfda.front.app import app
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.noise.shares import UNIT, share_differences, share_noise
 from dpfda.privacy.guarantees import Neighbours, PureDP
@@ -360,6 +362,16 @@ def test_a_table_and_a_picture_show_all_levels(release) -> None:
     said = " ".join(release.describe().split())
     assert "a given share of the population lies, at any time; here for shares of 0.1, 0.5" in said
     assert "levels:       0.1, 0.5, 0.9" in repr(release) or "0.1: " in repr(release)
+
+
+def test_the_command_tells_curves_of_other_shares(release, tmp_path) -> None:
+    arguments = ["eval", str(release.save(tmp_path / "curves.json")), "--at", "0.5", "--quantiles"]
+    told = json.loads(CliRunner().invoke(app, [*arguments, "0.8,0.25", "--json"]).stdout)
+    assert told["q25"] == pytest.approx([release[0.25](0.5)])
+    assert told["value"] == told["q80"] == pytest.approx([release[0.8](0.5)])
+    assert told["upper"] == pytest.approx(release[0.8].table([0.5]).columns["upper"])
+    refused = CliRunner().invoke(app, [*arguments, "0.999"])
+    assert "--quantiles must be a number from 0.005 to 0.995" in " ".join(refused.output.split())
 
 
 def test_a_file_that_contradicts_itself_is_refused(release) -> None:

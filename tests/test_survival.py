@@ -418,6 +418,8 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=words):
             PrivateSurvival(1, **parameters).fit([0.1, 0.2, 0.3])
+    with pytest.raises(ParameterError, match="levels must be a list of at least 2 different labels"):
+        PrivateSurvival(1, domain=(0, 1), levels={"a": 1, "b": 2}).fit([0.1], [1], by=["a"])
 
 
 def test_cells_grow_with_people_and_budget() -> None:

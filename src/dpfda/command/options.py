@@ -221,7 +221,8 @@ DRY_RUN = Option(
 GIVEN = Option(
     "given", "--given", "X,..",
     "Of a density of two variables: the density of the other where one has this value: 40, or "
-    "NAME=VALUE by the name of an axis. Several only in a picture.", default=None,
+    "NAME=VALUE by the name of an axis. Of a model of covariates: their values, age=70:arm=b. Several "
+    "only in a picture.", default=None,
 )  # fmt: skip
 AGREEMENT = Option(
     "agreement", "--agreement", "agreed.json", "What all custodians agreed on, as dpfda agree wrote it.",

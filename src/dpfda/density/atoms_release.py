@@ -123,13 +123,13 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         others = self._kept * self._others.integral(lower, upper)
         return others + float(self.raw.atom_shares[inside].sum())
 
-    def cdf(self, points: ArrayLike, axis: int = 0) -> float | Floats:
+    def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         below = np.append(0.0, np.cumsum(self.raw.atom_shares))
         others = self._kept * self._others.cdf(points, axis)
         found = others + below[np.searchsorted(self.stated, points, side="right")]
         return float(found) if np.ndim(points) == 0 else found
 
-    def quantile(self, levels: ArrayLike, axis: int = 0) -> float | Floats:
+    def quantile(self, levels: ArrayLike, axis: int | str = 0) -> float | Floats:
         wanted, masses = check_levels(levels), self.raw.atom_shares
         after = self.cdf(np.array(self.stated))
         passed = after < wanted[:, None]

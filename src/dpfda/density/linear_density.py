@@ -199,17 +199,28 @@ class LinearDensity(Valued):
             raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(given))
         return corner
 
-    def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
+    def _number(self, axis: int | str) -> int:
+        """Number of the variable that is asked for by its number, or by its label."""
+        if not isinstance(axis, str):
+            return whole(axis, "axis", 0, self.dimensions - 1)
+        labels = [self._axis_label(place) for place in range(self.dimensions)]
+        found = [i for i, label in enumerate(labels) if axis in (label, label.partition(" (")[0])]
+        if len(found) != 1:
+            words = f"be the number of a variable, or one of {labels}"
+            raise ParameterError("axis", words, repr(axis), "Labels are stated with the domain.")
+        return found[0]
+
+    def marginal(self, axis: int | str = 0) -> tuple[Floats, Floats]:
         """Knots and values of the density of one variable, which is linear between them.
 
         With a scale it is nearly linear there.
 
         Parameters
         ----------
-        axis : int
-            Number of the variable, from 0.
+        axis : int or str
+            Number of the variable, from 0, or its label, with its unit or without.
         """
-        knots, values = self._marginal(axis)
+        knots, values = self._marginal(self._number(axis))
         if self.scale is None:
             return knots, values
         knots = self.scale.points(knots)
@@ -217,7 +228,6 @@ class LinearDensity(Valued):
 
     def _marginal(self, axis: int) -> tuple[Floats, Floats]:
         """The same where `raw` lives."""
-        axis = whole(axis, "axis", 0, self.dimensions - 1)
         a, b = self._own[axis]
         others = tuple(i for i in range(self.dimensions) if i != axis)
         rest = self._volume / (b - a)
@@ -228,7 +238,7 @@ class LinearDensity(Valued):
             np.concatenate([values[:1], values, values[-1:]]),
         )
 
-    def cdf(self, points: ArrayLike, axis: int = 0) -> float | Floats:
+    def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.
 
         With a step it jumps at the values, and is the share up to and with each.
@@ -237,14 +247,15 @@ class LinearDensity(Valued):
         ----------
         points : float or array (q,)
             Points of the domain of that variable.
-        axis : int
-            Number of the variable, from 0.
+        axis : int or str
+            As in `marginal`.
         """
-        at = check_points(points, self.domain_range[whole(axis, "axis", 0, self.dimensions - 1)])
+        number = self._number(axis)
+        at = check_points(points, self.domain_range[number])
         if self.step is not None:
             start = self.domain_range[0][0]
             at = start + (np.floor((at - start) / self.step + CLOSE) + 0.5) * self.step
-        found = self._reached(self._positions(at), axis)
+        found = self._reached(self._positions(at), number)
         return float(found[0]) if np.ndim(points) == 0 else found
 
     def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
@@ -265,18 +276,18 @@ class LinearDensity(Valued):
         ((a, b),) = self.domain_range
         return np.clip(a + np.rint((found - a) / self.step) * self.step, a, b)
 
-    def quantile(self, levels: ArrayLike, axis: int = 0) -> float | Floats:
+    def quantile(self, levels: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Quantiles: the smallest point at which `cdf` reaches each level.
 
         Parameters
         ----------
         levels : float or array (q,)
             Probabilities, from 0 to 1.
-        axis : int
-            Number of the variable, from 0.
+        axis : int or str
+            As in `marginal`.
         """
         wanted = check_levels(levels)
-        knots, values = self._marginal(axis)
+        knots, values = self._marginal(self._number(axis))
         reached = _cumulated(knots, values)
         share = wanted * reached[-1]
         cell = np.clip(np.searchsorted(reached, share, side="left") - 1, 0, knots.size - 2)

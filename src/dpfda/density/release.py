@@ -22,7 +22,7 @@ from dpfda.density.sample_band import (
 )
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, length, real, shown, whole
+from dpfda.numerics.parameters import choice, length, real, shown
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
@@ -121,15 +121,15 @@ class ReleasedDensity(BandedDensity):
             )
         return replace(self, raw=self.raw.smoothed(smoothing))
 
-    def conditional(self, value: float, axis: int = 0) -> ReleasedDensity:
+    def conditional(self, value: float, axis: int | str = 0) -> ReleasedDensity:
         """The density of one variable of a plane where the other has a value. Costs no privacy.
 
         Parameters
         ----------
         value : float
             Of the variable that is given, in its units and inside its domain.
-        axis : {0, 1}
-            Number of the variable that is given, from 0.
+        axis : int or str
+            Number of the variable that is given, from 0, or its label, with its unit or without.
 
         Returns
         -------
@@ -147,11 +147,11 @@ class ReleasedDensity(BandedDensity):
                 f"a density of {self.dimensions} variable(s), {self.raw.certificate.mechanism['name']}"
             )
             raise ParameterError("conditional", "be asked of counts of two variables", found)
-        axis = whole(axis, "axis", 0, 1)
-        a, b = self.domain_range[axis]
+        number = self._number(axis)
+        a, b = self.domain_range[number]
         given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
         made: Any = kinds()[CONDITIONAL]
-        return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
+        return made(self.raw, axis=number, place=given)  # type: ignore[no-any-return]
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:

@@ -265,7 +265,7 @@ def publish_band(
     if plan.follows:
         centre, widths, more = _closer(plan, first, centre)
         spent += more
-    candidates = plan.radii(plan.largest / float(widths.min()))
+    candidates = plan.radii(float(distances_of(np.stack([lower, upper]), centre, widths).max()))
     numbers = curves.distances(centre, widths)[order[plan.first :]]
     radius = float(candidates[plan.last.choose(numbers, candidates, plan.threshold)])
     halves = added(spent), plan.last.achieved

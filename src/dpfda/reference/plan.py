@@ -147,7 +147,7 @@ KEPT, ROUGH, LEAST, UNLIKELY = 0.97, 1.25, 24, 7
 # The radius is one of so many candidates, as many as noise alone stops at with at most the chance. They
 # reach down to the noise of a centre, a part of the largest that falls as n epsilon grows, and lie no
 # closer than so many to e times as far.
-CLOSEST, CHANCE, FINEST, REACH = 50.0, 0.05, 1000.0, 3.0
+CLOSEST, CHANCE, FINEST, REACH = 50.0, 0.01, 1000.0, 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

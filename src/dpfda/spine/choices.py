@@ -65,6 +65,9 @@ def check_interval(basis: object, summary: str, remedy: str) -> None:
 
 def value_bounds(bounds: object, summary: str) -> ValueBounds:
     """The public bounds on values. Raises ParameterError if they are of another kind."""
+    if bounds is None:
+        words = "Pass bounds=(lower, upper) in the units of the data, from knowledge of the measurement"
+        raise ParameterError("bounds", "be given", "None", f"{words} and never from these data.")
     found = read_bounds(bounds, False)
     if not isinstance(found, ValueBounds):
         words = f"be (lower, upper) for {summary}"

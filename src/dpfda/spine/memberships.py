@@ -221,7 +221,7 @@ def public_labels(given: object, name: str, least: int) -> list[object]:
     keys = [level_key(label) for label in labels]
     words = {plain_words(str(label), name) for label in labels}
     unlike = len({*keys}) == len(keys) == len(words)
-    if isinstance(given, str | bytes) or len(labels) < least or None in keys or not unlike:
+    if isinstance(given, str | bytes | Mapping) or len(labels) < least or None in keys or not unlike:
         raise refusal
     return labels
 

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Generic, Self, TypedDict, TypeVar, Unpack, cast
+from typing import ClassVar, Generic, Self, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bounds import Norm, ValueBounds, read_bounds
+from dpfda.bounds import Norm, ValueBounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
 from dpfda.noise.gaussian import gaussian_loss
 from dpfda.noise.symmetric import SymmetricNoise
@@ -35,7 +35,7 @@ from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Columns, Functions, Labels
-from dpfda.spine.choices import check_choices, check_interval
+from dpfda.spine.choices import check_choices, check_interval, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Settings
@@ -220,7 +220,7 @@ class OfCurves(Estimator, Generic[Planned]):
     def _plan(
         self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
     ) -> Planned:
-        bound, settings = cast("ValueBounds", read_bounds(self.bounds, False)), self.settings
+        bound, settings = value_bounds(self.bounds, self.CALLED), self.settings
         return self._planned(
             guarantee, count, settings=settings, basis=basis, bound=bound,
             unit=settings.unit.called(groups), planned=planned,
@@ -233,12 +233,10 @@ class OfCurves(Estimator, Generic[Planned]):
     def _checked(self) -> Guarantee:
         guarantee, reading = check_choices(self), self.settings.reading
         check_interval(self.basis, self.CALLED, "Give curves on an interval.")
-        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
-            words = "be (lower, upper), or ValueBounds: values are what is clipped"
-            raise ParameterError("bounds", words, shown(self.bounds))
         if reading.standardize or reading.missing == "pooled":
             words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
             raise ParameterError("reading", words, shown(reading))
+        value_bounds(self.bounds, self.CALLED)
         return guarantee
 
 

@@ -214,6 +214,8 @@ class ReleasedCox(OnTime):
         ParameterError
             If a value is outside the bounds, or no level.
         """
+        if not isinstance(at, Mapping | None):
+            raise ParameterError("at", "be a mapping such as {'age': 70}", type(at).__name__)
         given = {**(at or {}), **values}
         self._terms_at(given)
         numbers = {each.name for each in self.terms.covariates if each.bounds is not None}
@@ -267,15 +269,39 @@ class ReleasedCox(OnTime):
         the same model fitted without noise; of the population it has sampling, by the information, as
         well, and assumes that hazards are proportional.
         """
-        generator = np.random.Generator(np.random.Philox(key=0))
-        covariance = self._covariance(asked.of or "population")
-        values, vectors = np.linalg.eigh(covariance)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))
-        parameters = self._law[0].at + generator.standard_normal((DRAWS, values.size)) @ roots.T
         line, exposures = self._values(at), self._exposures(at)
-        errors = np.abs(np.exp(-self._hazards(parameters) @ exposures.T) - line)
+        errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
         band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(at))
         return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
+
+    def _drawn_hazards(self, of: Of) -> Floats:
+        """Hazards (DRAWS, J) of cells at the place, by the law of the parameters; always the same."""
+        generator = np.random.Generator(np.random.Philox(key=0))
+        values, vectors = np.linalg.eigh(self._covariance(of))
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))
+        errors = generator.standard_normal((DRAWS, values.size)) @ roots.T
+        return self._hazards(self._law[0].at + errors)
+
+    def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "population") -> Estimate:
+        """Time by which a share has had an event at the place; infinite where the last comes first.
+
+        Parameters
+        ----------
+        share : float
+        level : float
+            Probability of the interval.
+        of : {"population", "noise"}
+            What the interval is for, as in `hazard_ratio`.
+        """
+        wanted = -math.log1p(-probability(share, "share"))
+        hazards = np.vstack([self._hazards(self._law[0].at), self._drawn_hazards(of)])
+        risen = np.cumsum(np.column_stack([np.zeros(len(hazards)), hazards]), axis=1)
+        value, *drawn = (np.interp(wanted, each, self.cells.edges, right=np.inf) for each in risen)
+        return Estimate.around(float(value), np.array(drawn), check_level(level))
+
+    def median(self, level: float = LEVEL, of: Of = "population") -> Estimate:
+        """Median time without an event at the place; see `quantile`."""
+        return self.quantile(0.5, level, of)
 
     @property
     def shown(self) -> dict[str, Self]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,15 +67,14 @@ def evaluate(
     level : P
         Probability of the band, between 0 and 1.
     quantiles : P,P,...
-        Of a density on an interval: the values below which these shares lie. Example: --quantiles
-        0.1,0.5,0.9
+        Of a density on an interval: the values below which these shares lie. Of quantile curves: the
+        curves of these shares, with the band of the first. Example: --quantiles 0.1,0.5,0.9
     sample : N
         Of a density: this many synthetic points, drawn from it.
     csv : F.csv
         Write the table.
     """
     from dpfda.command.files import check_outputs, opened
-    from dpfda.density.conditional_release import conditional
     from dpfda.numerics.parameters import choice
     from dpfda.releases.bands import check_of
     from dpfda.releases.files import write_text
@@ -86,11 +86,13 @@ def evaluate(
         raise ParameterError("--from", "be given, or --at, and not both", "both")
     inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
     check_outputs({"--csv": csv}, inputs, overwrite)
-    release = opened(file) if given is None else conditional(opened(file), given)
+    release = opened(file) if given is None else placed(opened(file), given)
     if points_file is not None:
         at = _read(points_file, release)
     if derivative:
         release = _derivative(release)
+    if quantiles is not None:
+        release, quantiles = _of_levels(release, quantiles)
     if quantiles is not None or sample is not None:
         table = _of_density(release, quantiles, sample)
     else:
@@ -116,6 +118,35 @@ def evaluate(
         say(aligned(told))
     else:
         say(f"{so_many(len(next(iter(columns.values()))), 'point')} written to {csv}")
+
+
+def placed(release: Release, given: str) -> Release:
+    """A model of covariates at values, "age=40:arm=b"; of a density of two variables that of the other.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or has no such values.
+    """
+    from dpfda.density.conditional_release import conditional
+
+    at = getattr(release, "at", None)
+    if at is None:
+        return conditional(release, given)
+    pairs = [each.partition("=") for each in given.split(":")]
+    if not all(equals for _, equals, _ in pairs):
+        words = "be NAME=VALUE, several of them with colons between"
+        raise ParameterError("--given", words, repr(given), "Example: --given age=70:arm=b")
+    made: Release = at({name.strip(): _number_or_word(text.strip()) for name, _, text in pairs})
+    return made
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def _check_band(release: Release, band: str, of: str | None) -> None:
@@ -196,6 +227,16 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
     found = np.asarray(release.quantile(shares), dtype=float)
     meanings = {"share": "share of the mass below", names[0]: release._axis_label(0)}
     return Table({"share": shares, names[0]: found}, meanings)
+
+
+def _of_levels(release: Release, quantiles: str) -> tuple[Release, str | None]:
+    """Quantile curves of other shares, called for the first; what else there is stays."""
+    from dpfda.reference.centiles.release import ReleasedQuantileCurves, read_quantile
+
+    if not isinstance(release, ReleasedQuantileCurves):
+        return release, quantiles
+    shares = [read_quantile(share, "--quantiles") for share, *_ in _points(quantiles)]
+    return replace(release, levels=tuple(sorted({*shares})))[shares[0]], None
 
 
 def _derivative(release: Release) -> Release:

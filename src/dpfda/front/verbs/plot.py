@@ -44,7 +44,7 @@ def plot(
         differs from that of the others.
     """
     from dpfda.command.files import PIPED, check_outputs, opened, relabelled, save_picture
-    from dpfda.density.conditional_release import conditional
+    from dpfda.front.verbs.eval import placed
     from dpfda.releases.files import PICTURES
     from dpfda.views import draw
 
@@ -63,12 +63,10 @@ def plot(
         raise ParameterError("F.json", "have names of their own", "two of one name")
     if given is not None:
         if len(releases) > 1:
-            raise ParameterError(
-                "--given", "be of one density of two variables", f"{len(releases)} files"
-            )
+            raise ParameterError("--given", "be of one release", f"{len(releases)} files")
         ((_, release),) = releases.items()
         each = [place.strip() for place in given.split(",")]
-        releases = {place: conditional(release, place) for place in each}
+        releases = {place: placed(release, place) for place in each}
     if len(releases) == 1 and not difference:
         drawn = next(iter(releases.values())).plot
     else:
