@@ -146,7 +146,7 @@ def hidden_within(tables: LifeTable, edges: Floats, at: Floats) -> Floats:
     drop, start = np.maximum(-np.diff(line), 0.0), np.maximum(line[:-1], LEAST)
     where, inside = _inside(edges, at)
     far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
-    return 2 * inside * far[where] + bent_within(line, edges, at)
+    return np.asarray(2 * inside * far[where] + bent_within(line, edges, at))
 
 
 def bent_within(line: Floats, edges: Floats, at: Floats) -> Floats:
