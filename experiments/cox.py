@@ -184,7 +184,7 @@ def draw(path: Path) -> None:
     known = {"nodes": (0, 20), "age": (25, 90)}
     columns = {"nodes": frame["num_nodes"].to_numpy(float), "age": frame["num_age"].to_numpy(float)}
     times, died = frame["time"].to_numpy(float), frame["event"].to_numpy(int)
-    labels = {"domain": "months since surgery", "value": "share without relapse or death"}
+    labels = {"domain": "months since surgery", "value": "share alive"}
     made = PrivateCox(
         1, covariates=known, domain=Domain(domain_range=(0, 120), labels=labels), unit="patient"
     )

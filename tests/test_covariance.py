@@ -1252,7 +1252,7 @@ class TestEigenvalues:
         largest = f"between 0 and {number(high)}, with"
         assert largest in nothing.facts.lines()["largest"]
         words = " ".join(nothing.describe().split())
-        assert f"the largest variance of these bounded curves lies {largest}" in words
+        assert f"the largest variance of these curves as they were clipped lies {largest}" in words
         assert "small numbers are then no finding" in words
 
     def test_with_little_noise_both_components_of_the_waves_are_found(self):

@@ -151,6 +151,21 @@ def test_a_place_is_a_mapping() -> None:
         fitted(follow_ups(np.random.default_rng(2), 400)).at([50, "a"])
 
 
+def test_a_band_holds_a_curve_that_bends_within_a_cell() -> None:
+    generator, held = np.random.default_rng(12), 0
+    for round_ in range(10):
+        age = generator.uniform(40, 90, 4000)
+        died = (generator.exponential(10, 4000) / np.exp(0.03 * (age - 65))) ** 2 / 10
+        times, known = np.minimum(died, 10.0), {"age": (40, 90)}
+        given = {"epsilon": 1, "delta": 1e-6 * (round_ % 2), "covariates": known}
+        band = fitted((times, died <= 10, {"age": age}), **given).at(age=65).band(0.95)
+        truth = np.exp(-np.sqrt(10 * band.points) / 10)
+        held += bool(np.all((band.lower <= truth) & (truth <= band.upper)))
+        assert np.mean(band.upper - band.lower) < 0.12
+    # Of 10 at .95 fewer than 8 have a chance of .01.
+    assert held >= 8
+
+
 def test_strata_have_baselines_of_their_own() -> None:
     generator = np.random.default_rng(3)
     n = 6000

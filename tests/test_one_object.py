@@ -252,7 +252,9 @@ WORDS = {
     "laplace": ("what would have been published, without noise lies",),
     "narrow image": ("a linear estimate from what was measured, without noise and between the public",),
     "lattice": ("what would have been published, without noise lies",),
-    "density": ("meant to hold the density of these records without noise, at the width of its cells",),
+    "density": (
+        "meant to hold the smooth density that the cells of these records would show without noise",
+    ),
     "monotone": ("the share of these records in each cell, over its size, lies",),
     "groups": (
         "meant to hold the difference of the means of the bounded curves",

@@ -307,9 +307,12 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
             f"{_variances_words(found.variances, found.floor)} Where noise is "
             "large, estimate and noise are drawn towards zero together: small numbers are then no "
             "finding.",
-            f"Without noise the largest variance of these bounded curves lies {exact}." if exact else "",
+            f"Without noise the largest variance of these curves as they were clipped lies {exact}."
+            if exact
+            else "",
             "This is about the privacy noise. What clipping and the choice of functions left out was "
-            "not seen: curves vary more than is published, often by a tenth to as much again.",
+            "not seen: curves vary more than is published, often by a tenth to as much again, and many "
+            "times as much where a few are unlike all others.",
         ]
         told = f"{above} above the noise floor of {found.floor:.3g}; {told}"
     timing = (

@@ -203,7 +203,9 @@ class BandedDensity(LinearDensity):
             shares = f"the share of these {several(self.unit)} {place}"
             return Claim("sample", shares, units, shares.removesuffix(",")), noise
         own = f"the density of these {several(self.unit)}"
-        hidden = f"{own} without noise, at the width of its cells"
+        hidden = (
+            f"the smooth density that the cells of these {several(self.unit)} would show without noise"
+        )
         return Claim("sample", hidden, units, own, "releases"), noise
 
     @property

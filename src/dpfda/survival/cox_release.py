@@ -30,6 +30,7 @@ from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.curve import OnTime
+from dpfda.survival.lifetables import bent_within
 from dpfda.survival.proportional import REACH, Combinations, Model, Posterior
 from dpfda.views import Curve
 
@@ -267,11 +268,24 @@ class ReleasedCox(OnTime):
         -----
         By draws of the parameters from their normal law given what was released. Of the noise it is for
         the same model fitted without noise; of the population it has sampling, by the information, as
-        well, and assumes that hazards are proportional.
+        well, and assumes that hazards are proportional and that the course is smooth within a cell of
+        time, as the band of a survival curve does.
         """
-        line, exposures = self._values(at), self._exposures(at)
+        edges = self.cells.edges
+        every = np.concatenate([at, edges])
+        line, exposures = self._values(every), self._exposures(every)
         errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
-        band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(at))
+        band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(every))
+        line, ends = line[: at.size], line[at.size :]
+        lower, upper = band.lower[: at.size], band.upper[: at.size]
+        if asked.of != "noise":
+            hidden = bent_within(ends, edges, at)
+            # A curve that does not increase is nowhere beyond the edges of its cell.
+            least = band.lower[at.size :][np.searchsorted(edges, at)]
+            most = band.upper[at.size :][np.searchsorted(edges, at, "right") - 1]
+            lower = np.maximum(lower - hidden, np.minimum(lower, least))
+            upper = np.minimum(upper + hidden, np.maximum(upper, most))
+        band = replace(band, points=frozen(at), lower=lower, upper=upper)
         return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
 
     def _drawn_hazards(self, of: Of) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.survival.lifetimes import CellNoise, expected_shares
 
 # Draws of the null law of a test; its smallest p-value is one over one more.
@@ -144,16 +144,26 @@ def hidden_within(tables: LifeTable, edges: Floats, at: Floats) -> Floats:
     """
     line, at_risk = tables.survival.mean(axis=0), np.maximum(tables.at_risk.mean(axis=0)[:-1], 1.0)
     drop, start = np.maximum(-np.diff(line), 0.0), np.maximum(line[:-1], LEAST)
+    where, inside = _inside(edges, at)
+    far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
+    return np.asarray(2 * inside * far[where] + bent_within(line, edges, at))
+
+
+def bent_within(line: Floats, edges: Floats, at: Floats) -> Floats:
+    """How far (q,) a course by `line` at the edges may be from one that is straight in each cell."""
+    where, inside = _inside(edges, at)
     slopes = np.diff(line) / np.diff(edges)
     bends = np.abs(np.diff(slopes))
     bend = np.maximum(np.append(bends, 0.0), np.append(0.0, bends)) * np.diff(edges)
-    where = np.clip(np.searchsorted(edges, at, "right") - 1, 0, drop.size - 1)
-    part = (at - edges[where]) / np.diff(edges)[where]
-    inside = np.sqrt(part * (1 - part))
-    far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
-    hidden = 2 * inside * far[where] + 4 * inside**2 * bend[where] * BENDS
     # A course may begin as steeply as it likes.
-    return np.where(where > 0, hidden, 1.0)
+    return np.where(where > 0, 4 * inside**2 * bend[where] * BENDS, 1.0)
+
+
+def _inside(edges: Floats, at: Floats) -> tuple[Integers, Floats]:
+    """Cell (q,) of times, and the deviation there of a Brownian bridge from edge to edge."""
+    where = np.clip(np.searchsorted(edges, at, "right") - 1, 0, edges.size - 2)
+    part = (at - edges[where]) / np.diff(edges)[where]
+    return where, np.sqrt(part * (1 - part))
 
 
 def equality(
