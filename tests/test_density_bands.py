@@ -245,4 +245,4 @@ def test_smooth_densities_are_not_rough(size):
     for points in (hills(size, generator), generator.random(size), generator.beta(2, 5, size)):
         release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
         assert not is_rough(release.raw)
-        assert "the width of its cells" in release.facts.bands[0].claim.holds
+        assert "the smooth density that the cells" in release.facts.bands[0].claim.holds
