@@ -53,7 +53,7 @@ from dpfda.spine.pooled_curves import (
 from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "curves that are pooled"
-REMEDY = "For curves that are filled between their visits first: missing='complete'."
+REMEDY = "For curves that are filled between their visits first: $missing."
 # Share of the budget for a mean as the center.
 MEAN_SHARE = Fraction(1, 4)
 # Deviations reach so many standard deviations, for few units times epsilon and from so many on. Set on
@@ -220,13 +220,14 @@ def _asked(estimator: Estimator) -> Deviations:
         ("functions", law.functions, None),
     ):
         if given is not default:
-            raise ParameterError(name, f"be {default} for {SUMMARY}", shown(given), REMEDY)
+            words = f"be {'$none' if default is None else default} for {SUMMARY}"
+            raise ParameterError(name, words, shown(given), REMEDY, missing="complete")
     if law.law not in NOISES:
         words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
-        raise ParameterError("mechanism", words, shown(law.law), REMEDY)
+        raise ParameterError("mechanism", words, shown(law.law), REMEDY, missing="complete")
     if asked.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
-        raise ParameterError("center", words, "'pairs'", REMEDY)
+        raise ParameterError("center", words, "'pairs'", REMEDY, missing="complete")
     return asked
 
 
@@ -238,7 +239,7 @@ def _center_and_radius(asked: Deviations, grid: Floats) -> tuple[Floats | None, 
         return None, radius
     if given == "private":
         words = f"be a number, in the units of values, around a public center for {SUMMARY}"
-        raise ParameterError("radius", words, "'private'", REMEDY)
+        raise ParameterError("radius", words, "'private'", REMEDY, missing="complete")
     if asked.bounds is None and radius is not None and asked.word is None:
         return asked.center_on(grid), radius
     lower, upper = two_bounds(asked.bounds, SUMMARY, REMEDY)

@@ -29,7 +29,7 @@ from dpfda.spine.pooled_curves import (
 )
 from dpfda.spine.settings import Settings
 
-REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
+REMEDY = "For the estimate that fills each person's gaps first: $missing."
 
 
 def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
@@ -109,9 +109,10 @@ def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
         ("standardize", reading.standardize, False),
     ):
         if given is not default:
-            raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
+            words = f"be {'$none' if default is None else default} for a pooled mean"
+            raise ParameterError(name, words, shown(given), REMEDY, missing="complete")
     noise = estimator.mechanism
     if not isinstance(noise, str) or noise not in NOISES:
         words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
-        raise ParameterError("mechanism", words, shown(noise), REMEDY)
+        raise ParameterError("mechanism", words, shown(noise), REMEDY, missing="complete")
     return two_bounds(estimator.bounds, "a pooled mean", REMEDY), noise

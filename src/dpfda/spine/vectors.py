@@ -237,8 +237,8 @@ class OfCurves(Estimator, Generic[Planned]):
             words = "be (lower, upper), or ValueBounds: values are what is clipped"
             raise ParameterError("bounds", words, shown(self.bounds))
         if reading.standardize or reading.missing == "pooled":
-            words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
-            raise ParameterError("reading", words, shown(reading))
+            words = f"have $missing, and no standardize, for {self.CALLED}"
+            raise ParameterError("reading", words, shown(reading), missing=("refuse", "complete"))
         return guarantee
 
 

@@ -190,9 +190,10 @@ def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str)
         raise IncompatibleChargeError(
             f"The neighbours of a release from {dataset!r} must be 'add-remove', as in its budget; "
             "found 'replace-one', which says nothing of data sets of different size. Release with "
-            "neighbours='add-remove'.",
+            "$neighbours.",
             dataset,
             cost.guarantee,
+            neighbours="add-remove",
         )
     try:
         return cost.for_replace_one()

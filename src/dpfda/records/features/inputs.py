@@ -59,8 +59,9 @@ class InputBox:
                 "bounds",
                 "be given",
                 "None",
-                "Pass bounds=(lower, upper), numbers or one a column, from knowledge of the measurement "
+                "Pass $bounds, numbers or one a column, from knowledge of the measurement "
                 "and never from these data.",
+                bounds=["lower", "upper"],
             )
         try:
             first, last = entries(bounds)
