@@ -191,9 +191,7 @@ def test_parts_are_said_as_they_are_typed_and_as_python_writes_them(error, words
 
 
 def test_an_error_under_another_name_keeps_the_rest():
-    error = RefusedMechanismError(
-        "delta", "be positive", "0", "Use $solver.", "Theorem", solver="sums"
-    )
+    error = RefusedMechanismError("delta", "be positive", "0", "Use $solver.", "Theorem", solver="sums")
     other = error.having(parameter=InPython("--d"))
     assert str(error) == "delta must be positive; found 0. Use solver='sums'. [Theorem]"
     assert str(other) == "--d must be positive; found 0. Use solver='sums'. [Theorem]"

@@ -68,10 +68,8 @@ class Scale:
         ((a, b),) = box_domain(domain_range)
         if a <= 0:
             remedy = "Start the domain above zero, or give points of the axis$spaced."
-            points = InPython(": scale=[1e3, 1e4, 1e5]")
-            raise ParameterError(
-                "domain", "be positive for $scale", f"{(a, b)}", remedy, scale="log", spaced=points
-            )
+            words, points = "be positive for scale 'log'", InPython(": scale=[1e3, 1e4, 1e5]")
+            raise ParameterError("domain", words, f"{(a, b)}", remedy, spaced=points)
         return cls._between(a, b, np.geomspace(a, b, PIECES + 1))
 
     @classmethod

@@ -417,7 +417,6 @@ def read_bounds(bounds: object, standardize: bool) -> Bound:
             "None",
             "Pass $bounds in the units of the data$bodies, from knowledge of the measurement and never"
             " from these data; or $standardize.",
-            bounds=["lower", "upper"],
             bodies=BODIES,
             standardize=True,
         )

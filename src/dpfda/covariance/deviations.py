@@ -155,7 +155,6 @@ class Deviations:
                     "None",
                     "Pass a public curve as $center, or $bounds.",
                     center=InPython("center"),
-                    bounds=["lower", "upper"],
                 )
             return L2Ball(cast("float", self.given.radius))
         bound = read_bounds(self.bounds, self.standardize)

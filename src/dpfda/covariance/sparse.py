@@ -221,13 +221,13 @@ def _asked(estimator: Estimator) -> Deviations:
     ):
         if given is not default:
             words = f"be {'$none' if default is None else default} for {SUMMARY}"
-            raise ParameterError(name, words, shown(given), REMEDY, missing="complete")
+            raise ParameterError(name, words, shown(given), REMEDY)
     if law.law not in NOISES:
         words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
-        raise ParameterError("mechanism", words, shown(law.law), REMEDY, missing="complete")
+        raise ParameterError("mechanism", words, shown(law.law), REMEDY)
     if asked.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
-        raise ParameterError("center", words, "'pairs'", REMEDY, missing="complete")
+        raise ParameterError("center", words, "'pairs'", REMEDY)
     return asked
 
 
@@ -239,7 +239,7 @@ def _center_and_radius(asked: Deviations, grid: Floats) -> tuple[Floats | None, 
         return None, radius
     if given == "private":
         words = f"be a number, in the units of values, around a public center for {SUMMARY}"
-        raise ParameterError("radius", words, "'private'", REMEDY, missing="complete")
+        raise ParameterError("radius", words, "'private'", REMEDY)
     if asked.bounds is None and radius is not None and asked.word is None:
         return asked.center_on(grid), radius
     lower, upper = two_bounds(asked.bounds, SUMMARY, REMEDY)

@@ -231,9 +231,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes",
                 "be the public classes",
                 repr(self.classes),
-                "Pass $classes, which must be known without looking at y; or "
+                "Pass two labels or more, which must be known without looking at y; or "
                 "classes='from-y' to declare that the labels in y are public.",
-                classes=["first", "second", "..."],
             )
         else:
             given = _listed(self.classes)
@@ -278,7 +277,6 @@ def _refuse_others(places: Integers, classes: Sequence[object]) -> None:
             f"such records without their features. {OUTSIDE}",
             "y",
             place=Location(int(np.argmin(places))),
-            invalid="repair",
         )
 
 

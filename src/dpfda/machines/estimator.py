@@ -81,9 +81,8 @@ class PooledMachine(PooledSum):
                 "solver",
                 "make one sum where the records lie in several places",
                 repr(plan.solver.name),
-                f"Use $solver (with $loss), 'means' for classes, or one or two inputs; or {near}",
-                solver="sums",
-                loss="squared",
+                "Use solver 'sums' (with loss 'squared'), 'means' for classes, or one or two inputs; "
+                f"or {near}",
             )
 
     @property
@@ -390,9 +389,6 @@ def numbers(y: object, invalid: str) -> Floats:
     if invalid == "refuse" and bad.any():
         row = int(bad.argmax())
         kind = "a missing value (NaN)" if np.isnan(values[row]) else "an infinity (inf)"
-        raise DataError(
-            f"y must be complete and finite; found {kind} in $place. Use {REPLACE}. {OUTSIDE}",
-            place=Location(row),
-            invalid="repair",
-        )
+        words = f"y must be complete and finite; found {kind} in $place. Use {REPLACE}. {OUTSIDE}"
+        raise DataError(words, place=Location(row))
     return values

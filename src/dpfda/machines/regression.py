@@ -142,9 +142,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
                 "target_bounds",
                 "be given",
                 "None",
-                "Pass $target_bounds in the units of the target, from knowledge of the "
+                "Pass its two ends in the units of the target, from knowledge of the "
                 "measurement and never from these data.",
-                target_bounds=["lower", "upper"],
             )
         low, high = pair(self.target_bounds, "target_bounds")
         center, half = low / 2 + high / 2, high / 2 - low / 2

@@ -110,9 +110,9 @@ def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
     ):
         if given is not default:
             words = f"be {'$none' if default is None else default} for a pooled mean"
-            raise ParameterError(name, words, shown(given), REMEDY, missing="complete")
+            raise ParameterError(name, words, shown(given), REMEDY)
     noise = estimator.mechanism
     if not isinstance(noise, str) or noise not in NOISES:
         words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
-        raise ParameterError("mechanism", words, shown(noise), REMEDY, missing="complete")
+        raise ParameterError("mechanism", words, shown(noise), REMEDY)
     return two_bounds(estimator.bounds, "a pooled mean", REMEDY), noise

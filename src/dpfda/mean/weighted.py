@@ -65,7 +65,7 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     if not made.joins_count or not isinstance(plan.bound, ValueBounds):
         words = "be $none but for the default mean of curves between bounds without a public size"
         remedy = "Give $bounds alone: the total of the weights is private."
-        raise ParameterError("weights", words, shown(largest), remedy, bounds=["lower", "upper"])
+        raise ParameterError("weights", words, shown(largest), remedy)
     return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
 

@@ -106,7 +106,6 @@ class Cells:
                 f"'cells' with records in the {problem.ball.norm} "
                 f"{'body' if problem.body else 'ball'} of coefficients",
                 "Give $bounds and a basis of orthonormal functions, or use $mechanism.",
-                bounds=["lower", "upper"],
                 mechanism="knorm",
             )
         # Refused for the wrong kind of guarantee before any search.

@@ -45,17 +45,24 @@ def in_python(name: str, value: object) -> str:
     if isinstance(value, InPython | Location):
         return str(value)
     if isinstance(value, list):
-        return f"{name}=({', '.join(value)}{',' if len(value) == 1 else ''})"
+        return f"{name}=({', '.join(map(str, value))}{',' if len(value) == 1 else ''})"
     return f"{name}=" + " or ".join(map(repr, value if isinstance(value, tuple) else (value,)))
 
 
+# Parts of many messages: what is usually advised.
+COMMON = {
+    "none": InPython("None"), "invalid": "repair", "missing": "complete", "bounds": ["lower", "upper"],
+    "dates": "iso", "decimal": ",", "overwrite": True, "groups": InPython("groups"),
+    "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
+    "create": InPython("create(dataset, guarantee, neighbours, unit)"),
+}  # fmt: skip
 Raised = TypeVar("Raised", bound="DpfdaError")
 
 
 class DpfdaError(Exception):
     """Base of everything that dpfda raises on purpose.
 
-    parts: What stands for $name in the message, by name: see `in_python`.
+    parts: What stands for $name in the message, by name, beside `COMMON` ones: see `in_python`.
     """
 
     def __init__(self, message: str = "", **parts: object) -> None:
@@ -70,7 +77,7 @@ class DpfdaError(Exception):
     def told(self, said: Callable[[str, object], str], template: str | None = None) -> str:
         """The message, or another text, with each part as it is `said`."""
         words = self.template if template is None else template
-        for name, value in self.parts.items():
+        for name, value in (COMMON | self.parts).items():
             words = words.replace(f"${name}", said(name, value))
         return words
 
@@ -107,14 +114,13 @@ class ParameterError(DpfdaError, ValueError):
     """A public argument breaks its constraint.
 
     parameter, constraint, found, remedy: What the message says, for programs. `found` is the argument
-        that the caller passed, never a value of the private data. $none in them stands for None.
+        that the caller passed, never a value of the private data.
     """
 
     def __init__(
         self, parameter: str, constraint: str, found: object, remedy: str = "", **parts: object
     ) -> None:
-        own = {"parameter": parameter, "found": str(found), "none": "None"}
-        parts = {name: InPython(words) for name, words in own.items()} | parts
+        parts = {"parameter": InPython(parameter), "found": InPython(found), **parts}
         super().__init__(worded("$parameter", constraint, "$found", remedy), **parts)
         self.constraint, self.remedy = (self.told(in_python, words) for words in (constraint, remedy))
         self.found = found
@@ -171,8 +177,8 @@ class ConversionError(DpfdaError, ValueError):
     guarantee: What was to be converted.
     """
 
-    def __init__(self, message: str, guarantee: object = None, **parts: object) -> None:
-        super().__init__(message, **parts)
+    def __init__(self, message: str, guarantee: object = None) -> None:
+        super().__init__(message)
         self.guarantee = guarantee
 
 
@@ -195,10 +201,9 @@ class BudgetError(DpfdaError):
     """
 
     def __init__(
-        self, message: str, dataset: str | None = None, asked: object = None, remaining: object = None,
-        **parts: object,
-    ) -> None:  # fmt: skip
-        super().__init__(message, **parts)
+        self, message: str, dataset: str | None = None, asked: object = None, remaining: object = None
+    ) -> None:
+        super().__init__(message)
         self.dataset = dataset
         self.asked = asked
         self.remaining = remaining

@@ -169,9 +169,10 @@ def zoom_for(
         If the domain is too short for its distance from zero.
     """
     if not far_enough(domain_range):
-        words = "be longer than 2^-24 of its larger end for $scale"
-        remedy = "Subtract a public number from all points."
-        raise ParameterError("domain", words, f"{domain_range}", remedy, scale="zoom")
+        words = "be longer than 2^-24 of its larger end for scale 'zoom'"
+        raise ParameterError(
+            "domain", words, f"{domain_range}", "Subtract a public number from all points."
+        )
     whole = pure_part(guarantee).epsilon
     spent = min(max(Fraction(sum(SPENT), size), whole * least), whole * LARGEST_SHARE)
     width, place = (PureDP(spent * part / sum(SPENT)) for part in SPENT)

@@ -280,10 +280,8 @@ Offence = tuple[int, str]
 
 
 def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> DataError:
-    return DataError(
-        f"{name} must be a matrix of numbers; found {kind} in $place. Pass {wanted}. {OUTSIDE}",
-        place=Location(row, column),
-    )
+    words = f"{name} must be a matrix of numbers; found {kind} in $place. Pass {wanted}. {OUTSIDE}"
+    return DataError(words, place=Location(row, column))
 
 
 def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:

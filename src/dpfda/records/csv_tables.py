@@ -238,7 +238,6 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
             "The header must hold one delimiter: comma, semicolon or tab; found "
             f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
             "delimiter in quotes; where commas are decimal signs, say so with $decimal.",
-            decimal=",",
         )
     return found[0] if found else candidates[0]
 
@@ -370,8 +369,6 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
                 f"{written} Correct the cell (a missing one is empty, or NA); say what stands for a "
                 "missing value, as in $na; or name another column.",
-                dates="iso",
-                decimal=",",
                 na=["'k.A.'"],
             ) from None
     return found

@@ -161,12 +161,8 @@ def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> No
         remedy = f"Use {FILL if fills and np.isnan(block[row, column]) else ''}{REPLACE}."
         if matrix.dtype.kind in "iu":
             kind, remedy = TOO_LARGE_INTEGER, "Pass the columns of measurements alone."
-        raise DataError(
-            f"X must be complete and finite; found {kind} in $place. {remedy} {OUTSIDE}",
-            place=Location(first_row + start + row, column),
-            missing="complete",
-            invalid="repair",
-        )
+        words = f"X must be complete and finite; found {kind} in $place. {remedy} {OUTSIDE}"
+        raise DataError(words, place=Location(first_row + start + row, column))
 
 
 def standardized(curves: Curves, weights: Floats) -> Curves:

@@ -89,7 +89,6 @@ class CellFile:
                 raise DataError(
                     f"Column {self.header[place]!r} must hold numbers; found dates. State $dates "
                     "where it holds times.",
-                    dates="iso",
                 )
         columns = self.columns([*numbers, *labels])
         values, wrong = np.empty((len(columns[0]), len(numbers))), dict[tuple[int, int], str]()

@@ -30,8 +30,6 @@ ARGUMENTS = frozenset(
     {"t", "x", "time", "times", "arg", "args", "argvals", "argument", "grid", "grid_points"}
 )
 # Words that name a person rather than measure one, by themselves or at the end of a label.
-# The columns of a file with one observation a row.
-LONG = InPython("id, time and value")
 IDENTIFIER = re.compile(
     r"(?:.*[_ .-])?(?:ids?|uid|uuid|guid|pid|ssn|mrn|email|identifier|name|person|patient|subject"
     r"|participant|individual|user|customer|client|household|respondent|pupil|student|donor|employee"
@@ -362,7 +360,6 @@ def _refuse_argument_column(labels: Sequence[str], groups: str | None) -> None:
             "the argument of curves in columns.",
             "Transpose the file, so that its header holds the points; for one observation a row, name "
             "the columns $long; if each row is a curve, remove or rename that column.",
-            long=LONG,
         )
 
 
@@ -377,8 +374,6 @@ def _check_one_kind(labels: Sequence[str], positions: Sequence[int]) -> None:
             f"in a number); found {_described(labels)}.",
             hint,
             columns=glob,
-            groups=InPython("groups"),
-            long=LONG,
         )
 
 
@@ -391,7 +386,6 @@ def _refuse_mixture(labels: Sequence[str], positions: Sequence[int]) -> None:
         "Select the columns of the curve, for example $columns, and name the privacy unit's "
         "column as $groups; if the header line is missing, add it.",
         columns="[0-9]*",
-        groups=InPython("groups"),
     )
 
 

@@ -128,7 +128,6 @@ class LongCurves(Private):
                 "that holds all times, in their units; or use $invalid to leave observations outside it "
                 f"out. {OUTSIDE}",
                 place=Location(int(np.argmin(good))),
-                invalid="repair",
             )
         return np.asarray(good)
 
@@ -176,10 +175,8 @@ def curves_from_long(long: LongCurves, basis: Basis, nugget: float, invalid: str
         raise ParameterError("nugget", f"be finite and at least {SMALLEST_NOISE}", repr(nugget))
     unlabelled = np.array([label is None for label in long.ids])
     if invalid == "refuse" and unlabelled.any():
-        raise DataError(
-            f"ids must have a label for every observation; found none in $place. {OUTSIDE}",
-            place=Location(int(unlabelled.argmax())),
-        )
+        words = f"ids must have a label for every observation; found none in $place. {OUTSIDE}"
+        raise DataError(words, place=Location(int(unlabelled.argmax())))
     start, end = basis.domain_range
     good = long.usable(basis.domain_range, invalid)
     deviations = np.sqrt(basis.eigenvalues * (end - start) / basis.eigenvalues.sum())

@@ -197,14 +197,12 @@ def observations_from_array(values: object, grid: Floats, groups: object, invali
                 "X must hold finite values and gaps; found an infinity (inf) in $place. Use $invalid "
                 f"to leave such values out. {OUTSIDE}",
                 place=Location(row, column),
-                invalid="repair",
             )
         if not usable.any(axis=1).all():
             raise DataError(
                 "X must have a value in every row; found none in $place. Use $invalid to count such a "
                 f"row as a unit without observations. {OUTSIDE}",
                 place=Location(int(np.argmin(usable.any(axis=1)))),
-                invalid="repair",
             )
     rows = matrix.shape[0]
     codes = np.arange(rows) if groups is None else unit_codes(groups, rows, invalid)

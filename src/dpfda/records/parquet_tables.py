@@ -176,7 +176,6 @@ def _check_types(schema: Schema, numbers: Sequence[int], labels: Sequence[int], 
             raise DataError(
                 f"Column {schema.names[position]!r} must hold numbers; found the type {kind}. "
                 f"Write it as float64, in the units of the bounds. {remedy}".rstrip(),
-                dates="iso",
             )
     for position in labels:
         kind = _value_type(schema.field(position).type)

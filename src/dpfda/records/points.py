@@ -79,7 +79,6 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
             "X must be finite; found a missing or infinite value in $place. Use $invalid to leave such "
             f"points out. {OUTSIDE}",
             place=Location(row, column),
-            invalid="repair",
         )
     return np.where(usable[:, None], matrix, 0.0), usable
 

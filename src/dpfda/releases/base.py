@@ -103,7 +103,6 @@ class Release(Published):
         raise StorageError(
             f"path must {must}; found {found.format(repr(str(path)))}. The release is kept in "
             f"{str(kept)!r}. {remedy}",
-            overwrite=True,
         )
 
     @classmethod

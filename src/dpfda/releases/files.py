@@ -105,7 +105,6 @@ def write_json(path: str | Path, written: dict[str, object], overwrite: bool = F
         raise StorageError(
             f"path must be a new file; found that {str(path)!r} exists. Choose another path, or pass "
             "$overwrite.",
-            overwrite=True,
         )
     return write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 

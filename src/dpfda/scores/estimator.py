@@ -169,7 +169,6 @@ class PrivateScoreCurves(Estimator):
                     f"$invalid to leave such records out. {OUTSIDE}",
                     name,
                     place=Location(int(np.argmax(broken))),
-                    invalid="repair",
                 )
         usable = ~np.any([*offences.values()], axis=0)
         owners, units = units_of(groups, len(numbers), invalid)

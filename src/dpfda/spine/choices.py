@@ -193,5 +193,5 @@ def mean_plan(
         if value is not None and not made.answers_with_line:
             words = "be $none but for the default mean of curves between bounds"
             remedy = "Give $bounds and no basis or mechanism of your own."
-            raise ParameterError(name, words, str(value), remedy, bounds=["lower", "upper"])
+            raise ParameterError(name, words, str(value), remedy)
     return made

@@ -69,17 +69,15 @@ def read_memberships(
     if own is not None and len(own) != count:
         raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
     if invalid == "refuse" and None in keys:
-        raise DataError(
-            "y must have a group for every record; found none in $place.",
-            place=Location(keys.index(None)),
-        )
+        words = "y must have a group for every record; found none in $place."
+        raise DataError(words, place=Location(keys.index(None)))
     first: dict[Key, Key] = {}
     # Units without a label of their own are one unit, as in `PrivateMean`.
     settled = keys if own is None else [first.setdefault(*pair) for pair in zip(own, keys, strict=True)]
     other = np.array([one != key for one, key in zip(settled, keys, strict=True)], dtype=np.bool_)
     if invalid == "refuse" and other.any():
         words = f"Every unit must be in one group; found a unit in two, at $place. {IN_TWO}"
-        raise DataError(words, place=Location(int(np.argmax(other))), invalid="repair")
+        raise DataError(words, place=Location(int(np.argmax(other))))
     return settled, other
 
 
@@ -98,8 +96,7 @@ def read_levels(
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         words = "be two or more different groups"
         samples = InPython(f" (n_samples = {len(memberships)})")
-        remedy = "Compare at least two."
-        raise ParameterError("levels", words, f"{len(levels)}$samples", remedy, samples=samples)
+        raise ParameterError("levels", words, len(levels), "Compare two$samples.", samples=samples)
     return levels
 
 
@@ -331,7 +328,6 @@ def read_covariates(
                 f"{each.name} must have a usable value for every {records}; found one that is missing "
                 f"or no finite number in $place. Use $invalid to leave such records out. {OUTSIDE}",
                 place=Location(int(np.argmin(fits))),
-                invalid="repair",
             )
         made.append(found)
         usable &= fits

@@ -108,7 +108,7 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
     ends = (bound.lower, bound.upper) if isinstance(bound, ValueBounds) else (None, None)
     if not (isinstance(ends[0], float) and isinstance(ends[1], float)):
         words = f"be two numbers (lower, upper) for {summary}"
-        raise ParameterError("bounds", words, shown(bounds), remedy, missing="complete")
+        raise ParameterError("bounds", words, shown(bounds), remedy)
     return ends[0], ends[1]
 
 

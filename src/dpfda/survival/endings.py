@@ -80,9 +80,8 @@ class Coding:
                 "Follow-ups of any other code are left out then: with codes that are not those of the "
                 "data a wrong curve would be published. Where 1 is an event and 0 is censoring: "
                 "$causes, $censored.",
-                invalid="repair",
-                causes=["1"],
-                censored=["0"],
+                causes=[1],
+                censored=[0],
             )
         return self
 
@@ -115,8 +114,8 @@ class Coding:
                 f"censoring. {OUTSIDE}",
                 "event",
                 place=Location(int(np.argmax(ends == UNCODED))),
-                causes=["2"],
-                censored=["1"],
+                causes=[2],
+                censored=[1],
             )
 
     def refuse(self, offences: Mapping[tuple[str, str], Flags], given: bool) -> None:
@@ -127,17 +126,12 @@ class Coding:
         Raises DataError, with the row.
         """
         stated = " (and $causes, $censored)" if given else ""
-        remedy = f"Correct them, or use $invalid{stated} to leave such follow-ups out."
+        remedy = f"Correct them, or use $invalid{stated} to leave such follow-ups out. {OUTSIDE}"
         for (name, words), broken in offences.items():
             if broken.any():
-                raise DataError(
-                    f"{name} must {words} in $place. {remedy} {OUTSIDE}",
-                    name,
-                    place=Location(int(np.argmax(broken))),
-                    invalid="repair",
-                    causes=[*map(str, self.causes)],
-                    censored=[*map(str, self.censored)],
-                )
+                place = Location(int(np.argmax(broken)))
+                codes = {"causes": [*self.causes], "censored": [*self.censored]}
+                raise DataError(f"{name} must {words} in $place. {remedy}", name, place=place, **codes)
 
     def read(self, event: object) -> Integers:
         """Number of each follow-up's cause, or `CENSORED`; `UNCODED` for another code, less for none."""

@@ -206,10 +206,9 @@ class GradientSolver(Solver):
         if isinstance(self.terms.guarantee, PureDP):
             raise RefusedMechanismError(
                 "delta",
-                "be positive for $solver",
+                "be positive for solver 'gradient'",
                 "0",
                 "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
-                solver="gradient",
             )
         if self.terms.functions > 1 and self.terms.loss.name != "logistic":
             loss = f"the {self.terms.loss.name} loss of more than two classes"

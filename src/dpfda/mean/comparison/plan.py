@@ -316,7 +316,7 @@ class PooledComparison(PooledSum):
             other = places[np.unique(codes, return_index=True)[1]][codes] != places
             if self.invalid == "refuse" and other.any():
                 words = f"Every unit must be in one group; found a unit in two. {IN_TWO}"
-                raise DataError(words, invalid="repair")
+                raise DataError(words)
             places = np.where(other, len(self.keys) + 1, places)
         none = places == len(self.keys)
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE

@@ -249,9 +249,9 @@ def _pure(cost: Cost) -> Fraction:
     if isinstance(cost.guarantee, PureDP):
         return cost.guarantee.epsilon
     raise ConversionError(
-        f"A pure total needs pure releases; found {cost.guarantee}. Ask for $kind.",
+        f"A pure total needs pure releases; found {cost.guarantee}. "
+        "Ask for one of kind 'approximate' or 'zero-concentrated'.",
         cost.guarantee,
-        kind=("approximate", "zero-concentrated"),
     )
 
 
@@ -260,9 +260,8 @@ def _zero_concentrated(cost: Cost) -> Fraction:
         return cost.rho
     raise ConversionError(
         f"A zero-concentrated total needs releases that have a rho; found {cost.guarantee}, which "
-        "allows any loss with probability delta. Ask for $kind.",
+        "allows any loss with probability delta. Ask for one of kind 'approximate'.",
         cost.guarantee,
-        kind="approximate",
     )
 
 

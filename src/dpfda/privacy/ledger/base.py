@@ -8,13 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Self
 
-from dpfda.numerics.errors import (
-    BudgetError,
-    IncompatibleChargeError,
-    InPython,
-    LedgerError,
-    ParameterError,
-)
+from dpfda.numerics.errors import BudgetError, IncompatibleChargeError, LedgerError, ParameterError
 from dpfda.numerics.parameters import choice, path, shown, whole
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Charge, Cost
@@ -104,8 +98,7 @@ class AnyLedger(ABC):
                 raise LedgerError(
                     f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
                     f"{budget}. Use $raise_budget to enlarge it, which is recorded with a reason; its "
-                    "unit is stated once, when it is created or by the first release.",
-                    raise_budget=InPython("raise_budget"),
+                    "unit is stated once, when it is created or by the first release."
                 )
         return self
 

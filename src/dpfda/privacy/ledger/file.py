@@ -24,7 +24,7 @@ from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record, record_from_json
-from dpfda.privacy.ledger.rows import CREATE, MemoryRows, Rows
+from dpfda.privacy.ledger.rows import MemoryRows, Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0
@@ -94,8 +94,7 @@ class Ledger(AnyLedger):
             raise LedgerError(
                 f"The ledger must be an existing file; found none at {str(self.path)!r}. Make it with "
                 "$create if nothing was released of its data yet. One that was lost must come back from "
-                "a backup: a new one takes nothing as spent.",
-                create=CREATE,
+                "a backup: a new one takes nothing as spent."
             )
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise LedgerError(

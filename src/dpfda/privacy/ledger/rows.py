@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from dpfda.numerics.errors import BudgetError, InPython, ParameterError, UnknownDatasetError
+from dpfda.numerics.errors import BudgetError, ParameterError, UnknownDatasetError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, added, checked_guarantee
@@ -23,12 +23,6 @@ from dpfda.privacy.ledger.accounts import (
     in_kind,
 )
 from dpfda.privacy.ledger.history import Action, Record
-
-# How a data set gets its budget.
-CREATE = InPython("create(dataset, guarantee, neighbours, unit)")
-
-# How a data set gets its budget.
-CREATE = InPython("create(dataset, guarantee, neighbours, unit)")
 
 
 @dataclass(frozen=True)
@@ -207,8 +201,7 @@ def latest_of(rows: Rows, dataset: str) -> Record:
     if last is None:
         raise UnknownDatasetError(
             f"The data set must have a budget in this ledger; found none for {dataset!r}. "
-            "Give it one with $create.",
-            create=CREATE,
+            "Give it one with $create."
         )
     return last
 

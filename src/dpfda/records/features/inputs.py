@@ -61,7 +61,6 @@ class InputBox:
                 "None",
                 "Pass $bounds, numbers or one a column, from knowledge of the measurement "
                 "and never from these data.",
-                bounds=["lower", "upper"],
             )
         try:
             first, last = entries(bounds)
