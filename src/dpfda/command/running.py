@@ -95,15 +95,17 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
             # One of several is called covariates['age'] in Python.
             name, _, own = str(value).partition("['")
             return " ".join(filter(None, (flags[name], own[:-2]))) if name in flags else str(value)
-        if part == "found":
+        if part in ("found", "place"):
             return "none" if value == "None" else str(value)
         if part not in flags:
             return "" if isinstance(value, InPython) else in_python(part, value)
         flag = flags[part]
         if value is True or isinstance(value, InPython):
             return flag
-        several = value if isinstance(value, list | tuple) else [value]
-        words = [quote(str(word).strip("'")) for word in several]
+        texts = [
+            str(each).strip("'") for each in (value if isinstance(value, list | tuple) else [value])
+        ]
+        words = [quote(text) if text[:1].isalnum() else repr(text) for text in texts]
         between = " or " if isinstance(value, tuple) else f" {flag} " if flag in repeated else " "
         return f"{flag} {between.join(words)}"
 

@@ -33,9 +33,6 @@ from dpfda.spine.settings import Settings
 # A public center that deviations are bounded around.
 CENTER = InPython("center=Center(curve, radius=length)")
 
-# A public center that deviations are bounded around.
-CENTER = InPython("center=Center(curve, radius=length)")
-
 
 @dataclass(frozen=True, eq=False)
 class PooledCovariance(PooledSum):
