@@ -246,7 +246,11 @@ class TestOrientation:
         path = write("\n".join(rows))
         for columns in ("[0-9]*", ["[0-9]*"], ["*.*", str(median[0])]):
             message = refused(
-                OrientationError, path, "looks like the increasing curves", "stating the grid", columns=columns
+                OrientationError,
+                path,
+                "looks like the increasing curves",
+                "stating the grid",
+                columns=columns,
             )
             assert not any(str(value) in message for value in median)
         labels = [str(value) for value in median]
