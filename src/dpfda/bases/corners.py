@@ -101,8 +101,7 @@ def place_words(place: Mapping[str, object]) -> str:
 def whole_place(covariates: Iterable[Covariate], place: Mapping[str, object]) -> str:
     """The same of all covariates: those not named are in the middle, or at the first level."""
     middle = {
-        covariate.name: covariate.levels[0] if covariate.bounds is None else sum(covariate.bounds) / 2
-        for covariate in covariates
+        one.name: one.levels[0] if one.bounds is None else sum(one.bounds) / 2 for one in covariates
     }
     return place_words(middle | dict(place))
 

@@ -58,27 +58,22 @@ def written_parameters(estimator: Estimator) -> dict[str, object]:
     {'bounds': [0, 2], 'epsilon': 1, 'missing': 'complete', 'name': 'person'}
     """
     defaults = type(estimator)().get_params(deep=False)
-    parameters: dict[str, object] = {}
+    stated: dict[str, object] = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in _LEFT_OUT or value is None:
             continue
         if isinstance(value, Gathered) and name in estimator._gathered:
             plain = type(value)()
             fields = value.get_params().items()
-            parameters |= {
-                field: part for field, part in fields if not _same(part, getattr(plain, field))
-            }
+            stated |= {field: part for field, part in fields if not _same(part, getattr(plain, field))}
         elif name in estimator._gathered and (field := estimator._gathered[name][0].shorthand):
-            parameters[field] = value
+            stated[field] = value
         elif not _same(value, defaults[name]):
-            parameters[name] = value
+            stated[name] = value
     # What is agreed on is the number that is read, however it was written.
-    parameters |= {
-        name: exact(parameters[name], name)
-        for name in _PRIVACY
-        if isinstance(parameters.get(name), _OTHERS)
-    }
-    return {name: _written(value, name) for name, value in sorted(parameters.items())}
+    numbers = [name for name in _PRIVACY if isinstance(stated.get(name), _OTHERS)]
+    stated |= {name: exact(stated[name], name) for name in numbers}
+    return {name: _written(value, name) for name, value in sorted(stated.items())}
 
 
 def estimator_from(kind: type[Made], written: Mapping[str, object]) -> Made:

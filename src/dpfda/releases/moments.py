@@ -264,10 +264,8 @@ class Moments(file.Written):
         moved = neighbours.differences(1 << self.mean_exponent)
         noises = [AddedNoise(self.mean_noise, "l2", moved, 0)]
         noises += [
-            noise_on_counts(
-                selection.noise, neighbours.differences(selection.scale), selection.scale, 1 + place
-            )
-            for place, selection in enumerate(self.selections)
+            noise_on_counts(choice.noise, neighbours.differences(choice.scale), choice.scale, 1 + place)
+            for place, choice in enumerate(self.selections)
         ]
         outer = OuterDifference.of(self.order, 1 << self.exponent, neighbours)
         first = len(noises)

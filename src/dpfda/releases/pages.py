@@ -39,10 +39,8 @@ def report_page(
     whole = account(list(releases.values()), delta=delta) if covered else None
     first = next(iter(releases.values()))
     several = len(releases) > 1
-    statements = {name: sections(release.facts) for name, release in releases.items()}
-    parts = [
-        _release(name, release, statements[name], hashes, charged) for name, release in releases.items()
-    ]
+    texts = {name: sections(release.facts) for name, release in releases.items()}
+    parts = [_release(name, one, texts[name], hashes, charged) for name, one in releases.items()]
     if several:
         parts = [_together(releases, whole), *parts]
     return Page(
@@ -50,7 +48,7 @@ def report_page(
         lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
-        appendix=_appendix(statements),
+        appendix=_appendix(texts),
     )
 
 
@@ -95,7 +93,7 @@ def _together(releases: Mapping[str, Published], whole: Account | None) -> Secti
 def _release(
     name: str,
     release: Published,
-    statements: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
     hashes: Mapping[str, str] | None,
     charged: Mapping[str, str] | None,
 ) -> Section:
@@ -113,24 +111,22 @@ def _release(
         facts |= {"File": name, "SHA-256 of the file": hashes[name]}
     if charged is not None:
         facts["Ledger"] = charged[name]
-    words = [Section(title, words) for title, words in statements.items() if title not in COMMON]
+    words = [Section(title, words) for title, words in texts.items() if title not in COMMON]
     heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
 
 
-def _appendix(statements: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
+def _appendix(texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
     """What the promise means, once for all; a paragraph that is not of all says of which it is."""
 
     def said(title: str) -> list[str]:
-        paragraphs = dict.fromkeys(
-            words for page in statements.values() for words in page.get(title, ())
-        )
+        paragraphs = dict.fromkeys(words for page in texts.values() for words in page.get(title, ()))
         of = {
-            words: [name for name, page in statements.items() if words in page.get(title, ())]
+            words: [name for name, page in texts.items() if words in page.get(title, ())]
             for words in paragraphs
         }
         return [
-            words if len(names) == len(statements) else f"{words} ({', '.join(names)})"
+            words if len(names) == len(texts) else f"{words} ({', '.join(names)})"
             for words, names in of.items()
         ]
 

@@ -335,11 +335,7 @@ class ReleasedCox(OnTime):
         covariates = ", ".join(covariate.describe() for covariate in self.terms.covariates)
         strata = ", ".join(stratum.describe() for stratum in self.strata)
         apart = f", with a baseline for each of {strata}" if strata else ""
-        tested = {
-            covariate.name: str(self.test(covariate.name))
-            for covariate in self.terms.covariates
-            if covariate.levels
-        }
+        tested = {one.name: str(self.test(one.name)) for one in self.terms.covariates if one.levels}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         ratios = self.hazard_ratios
         return Stated(

@@ -107,9 +107,8 @@ class Model:
         """Place of the stratum of stated levels; the first level where one is not stated."""
         place = 0
         for stratum in self.strata:
-            place = place * stratum.ends + stratum.levels.index(
-                levels.get(stratum.name, stratum.levels[0])
-            )
+            level = levels.get(stratum.name, stratum.levels[0])
+            place = place * stratum.ends + stratum.levels.index(level)
         return place
 
     def information(
