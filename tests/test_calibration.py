@@ -337,7 +337,7 @@ def test_concentrated_loss_of_blocks_is_that_of_the_smallest(name, norm, relatio
 
 def test_several_blocks_are_refused_where_their_delta_would_be_wasted():
     with pytest.raises(
-        RefusedMechanismError, match=r"K-norm noise for .* or, for one block, mechanism="
+        RefusedMechanismError, match=r"K-norm noise for .* or 'knorm', the latter for one block"
     ):
         designed(KNorm(block_sizes=(1, 4)), "l2", Neighbours.REPLACE_ONE, ApproximateDP(1, 1e-6))
 

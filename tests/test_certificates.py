@@ -262,7 +262,7 @@ def test_a_mean_in_two_stages_is_not_as_cheap_as_its_last_noise() -> None:
         assert many[0].get_epsilon_for_delta(float(delta)) < 0.97 * truth
     # At its own delta one release costs no less than its stages together.
     assert compose([release], delta="1e-3") == ApproximateDP(4, "1e-3")
-    with pytest.raises(ConversionError, match="kind='approximate'"):
+    with pytest.raises(ConversionError, match="kind 'approximate'"):
         compose([release], kind="zero-concentrated")
 
 

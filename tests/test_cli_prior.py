@@ -82,7 +82,7 @@ def test_not_for_other_means(mean: Any) -> None:
     Path("p.csv").write_text("20,1\n50,2\n")
     answer = mean("--prior", "p.csv", "--mechanism", "knorm", "--out", "a.json")
     assert answer.exit_code == 2
-    assert "be None but for the default mean" in re.sub(r"\s+", " ", answer.output)
+    assert "be left out but for the default mean" in re.sub(r"\s+", " ", answer.output)
 
 
 def test_curves_are_checked_when_they_are_made() -> None:

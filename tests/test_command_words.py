@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from typer.testing import CliRunner
 from dpfda import Ledger, PrivateCovariance, PrivateMean, PrivateQuantiles
 from dpfda.command.declared import SHORT
 from dpfda.command.running import typed
-from dpfda.errors import DataError, DpfdaError, ParameterError
+from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
+from dpfda.numerics.errors import InPython
 from dpfda.privacy.guarantees import PureDP
 
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
@@ -120,30 +122,82 @@ def test_every_verb_that_reads_records_takes_a_pipe(folder):
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "words", "python"),
     [
-        (DpfdaError("Use missing='complete' to fill gaps"), "Use --missing complete to fill gaps"),
-        (DpfdaError("Pass bounds=(lower, upper) in units"), "Pass --bounds lower upper in units"),
-        (DpfdaError("Pass center= a curve"), "Pass --center a curve"),
-        (DpfdaError("Set radius=0.5."), "Set --radius 0.5."),
-        (DpfdaError("Use mechanism='knorm' or 'iclp'."), "Use --mechanism knorm or iclp."),
-        (DpfdaError("State missing='pooled' (--missing pooled)"), "State --missing pooled"),
-        (DpfdaError("Use raise_budget"), "Use dpfda ledger raise"),
-        (DpfdaError("found shape=(3, 0)"), "found shape=(3, 0)"),
-        (ParameterError("missing", "be 'refuse'", "0"), "--missing must be 'refuse'; found 0."),
-        (ParameterError("domain_range", "hold the grid", "0"), "--domain must hold the grid; found 0."),
-        (ParameterError("path", "name a file", "a folder"), "FILE must name a file; found a folder."),
-        (DataError("groups must differ.", "groups"), "--groups must differ."),
+        (
+            DpfdaError("Use $missing to fill gaps", missing="complete"),
+            "Use --missing complete to fill gaps",
+            "Use missing='complete' to fill gaps",
+        ),
+        (
+            DpfdaError(
+                "Pass $bounds$bodies in units", bounds=["a", "b"], bodies=InPython(", L2Ball(r)")
+            ),
+            "Pass --bounds a b in units",
+            "Pass bounds=(a, b), L2Ball(r) in units",
+        ),
+        (
+            DpfdaError("a curve as $center", center=InPython("center")),
+            "a curve as --center",
+            "a curve as center",
+        ),
+        (DpfdaError("Set $radius.", radius=0.5), "Set --radius 0.5.", "Set radius=0.5."),
+        (
+            DpfdaError("Use $mechanism.", mechanism=("knorm", "iclp")),
+            "Use --mechanism knorm or iclp.",
+            "Use mechanism='knorm' or 'iclp'.",
+        ),
+        (DpfdaError("or $overwrite", overwrite=True), "or --overwrite", "or overwrite=True"),
+        (DpfdaError("by $columns", columns="t[0-9]*"), "by --columns 't[0-9]*'", "by columns='t[0-9]*'"),
+        (DpfdaError("as in $na", na=["'k.A.'"]), "as in --na k.A.", "as in na=('k.A.',)"),
+        (
+            DpfdaError("Use $raise_budget", raise_budget=InPython("raise_budget")),
+            "Use dpfda ledger raise",
+            "Use raise_budget",
+        ),
+        (DpfdaError("found $shape", shape=["3", "0"]), "found shape=(3, 0)", "found shape=(3, 0)"),
+        # What is written into a message is no part of it.
+        (DpfdaError("found missing='complete'"), "found missing='complete'", "found missing='complete'"),
+        (
+            ParameterError("missing", "be 'refuse'", "0"),
+            "--missing must be 'refuse'; found 0.",
+            "missing must be 'refuse'; found 0.",
+        ),
+        (
+            ParameterError("domain_range", "hold the grid", "0"),
+            "--domain must hold the grid; found 0.",
+            "domain_range must hold the grid; found 0.",
+        ),
+        (
+            ParameterError("path", "be $none here", None),
+            "FILE must be left out here; found none.",
+            "path must be None here; found None.",
+        ),
+        (DataError("groups must differ.", "groups"), "--groups must differ.", "groups must differ."),
         # Words of a file that begin like a parameter are no parameter.
-        (DataError("center must stand"), "center must stand"),
+        (DataError("center must stand"), "center must stand", "center must stand"),
         (
             ParameterError("bounds of the week", "differ", "0"),
+            "bounds of the week must differ; found 0.",
             "bounds of the week must differ; found 0.",
         ),
     ],
 )
-def test_parameters_are_said_as_they_are_typed(error, words):
+def test_parts_are_said_as_they_are_typed_and_as_python_writes_them(error, words, python):
     assert typed(error, VERBS["covariance"].told()) == words
+    assert str(error) == python
+    # What comes back from a worker, which is copied as by pickle, has its parts.
+    assert typed(deepcopy(error), VERBS["covariance"].told()) == words
+
+
+def test_an_error_under_another_name_keeps_the_rest():
+    error = RefusedMechanismError("delta", "be positive", "0", "Use $solver.", "Theorem", solver="sums")
+    other = error.having(parameter=InPython("--d"))
+    assert str(error) == "delta must be positive; found 0. Use solver='sums'. [Theorem]"
+    assert str(other) == "--d must be positive; found 0. Use solver='sums'. [Theorem]"
+    assert (error.parameter, other.parameter, other.theorem) == ("delta", "--d", "Theorem")
+    assert (other.constraint, other.remedy) == ("be positive", "Use solver='sums'. [Theorem]")
+    assert typed(other, VERBS["regress"].told()).endswith("Use --solver sums. [Theorem]")
 
 
 def named(said):

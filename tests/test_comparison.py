@@ -366,7 +366,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
-            ({"levels": ["case"]}, "levels must be two or more different groups; found 1 "),
+            ({"levels": ["case"]}, "levels must be two or more different groups; found 1\\."),
             ({"levels": [1, "1"]}, "levels must be two or more different groups"),
             (
                 {"levels": [1, 2]},

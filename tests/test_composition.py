@@ -378,7 +378,7 @@ def test_an_account_prints_itself():
 def test_what_has_no_common_kind_is_refused_in_words():
     with pytest.raises(ConversionError, match=r"A pure total needs pure releases; found \(1, 1e-06\)"):
         compose([PureDP(1), ApproximateDP(1, "1e-6")], kind="pure")
-    with pytest.raises(ConversionError, match=r"needs releases that have a rho.*kind='approximate'"):
+    with pytest.raises(ConversionError, match=r"needs releases that have a rho.*kind 'approximate'"):
         compose([ApproximateDP(1, "1e-6")], kind="zero-concentrated")
     with pytest.raises(ParameterError, match="delta must be given where no release has one"):
         compose([PureDP(1)], kind="approximate")

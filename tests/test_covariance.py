@@ -872,7 +872,7 @@ class TestRefusals:
         ("parameters", "words"),
         [
             ({"bounds": None, "radius": None}, "bounds must be given"),
-            ({"center": None}, "Pass center= a public curve"),
+            ({"center": None}, "Pass a public curve as center"),
             ({"center": "private"}, "bounds must be given where the center is not"),
             ({"center": "median"}, "center must be 'auto', 'private', 'pairs', 'bound', a curve"),
             ({"center": np.zeros(3)}, r"one value a grid point \(25\); found shape \(3,\)"),

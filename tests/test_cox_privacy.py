@@ -172,7 +172,7 @@ def test_the_ledger_is_charged_before_noise_and_a_refusal_draws_none(
 
 
 def test_rounds_are_refused_at_a_pure_epsilon() -> None:
-    with pytest.raises(RefusedMechanismError, match=r"delta must be positive for method='rounds'"):
+    with pytest.raises(RefusedMechanismError, match=r"delta must be positive for method 'rounds'"):
         model("rounds", rho=None, epsilon=1).plan(100)
 
 

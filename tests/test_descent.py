@@ -470,7 +470,7 @@ def test_spread_is_what_noise_does_where_no_record_damps_it():
         (
             {"delta": 0, "solver": "gradient"},
             RefusedMechanismError,
-            "delta must be positive for solver='gr",
+            "delta must be positive for solver 'gr",
         ),
         (
             {"classes": ("down", "up", "in"), "solver": "gradient", "loss": "hinge"},

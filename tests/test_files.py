@@ -169,11 +169,11 @@ class TestOrientation:
         path = write(header + "\n" + ",".join(["5"] * 96) + "\n")
         refused(
             OrientationError, path, "one family", "'ID', 'visit', 'case', 'cca_1'..'cca_93'",
-            "columns='cca_*' (--columns 'cca_*')", "--groups",
+            "columns='cca_*'", "as groups",
         )  # fmt: skip
 
     def test_suggested_glob_matches_its_family_alone(self, write: Write) -> None:
-        message = refused(OrientationError, write("case,c1,c2,c3\n1,2,3,4\n"), "--columns")
+        message = refused(OrientationError, write("case,c1,c2,c3\n1,2,3,4\n"), "Select the columns")
         assert "columns='c[0-9]*'" in message
 
     def test_words_without_numbers(self, write: Write) -> None:
@@ -185,8 +185,8 @@ class TestOrientation:
     def test_numbers_and_words(self, write: Write, columns: str | None) -> None:
         path = write("ID,1,2,3\n7,1,2,3\n")
         refused(
-            OrientationError, path, "words in column 1 and numbers in columns 2-4", "--columns '[0-9]*'",
-            "--groups", columns=columns,
+            OrientationError, path, "words in column 1 and numbers in columns 2-4", "columns='[0-9]*'",
+            "as groups", columns=columns,
         )  # fmt: skip
         np.testing.assert_array_equal(read_curves(path, columns="[0-9]*").grid_points, [1, 2, 3])
 
@@ -232,7 +232,7 @@ class TestOrientation:
             return
         path = tmp_path_factory.mktemp("growth") / "curves.csv"
         path.write_text("\n".join(",".join(map(repr, map(float, row))) for row in [median, *curves]))
-        refused(OrientationError, path, "looks like the increasing curves below it", "--columns '*'")
+        refused(OrientationError, path, "looks like the increasing curves below it", "columns='*'")
         assert read_curves(path, columns="*").data.shape == (30, 5)
         # Unattended, nothing may depend on values.
         assert read_curves(path, invalid="repair").data.shape == (30, 5)
@@ -246,7 +246,11 @@ class TestOrientation:
         path = write("\n".join(rows))
         for columns in ("[0-9]*", ["[0-9]*"], ["*.*", str(median[0])]):
             message = refused(
-                OrientationError, path, "looks like the increasing curves", "--grid", columns=columns
+                OrientationError,
+                path,
+                "looks like the increasing curves",
+                "stating the grid",
+                columns=columns,
             )
             assert not any(str(value) in message for value in median)
         labels = [str(value) for value in median]
@@ -268,9 +272,9 @@ class TestOrientation:
     def test_dates_in_the_place_of_numbers_are_to_be_stated(self, write: Write) -> None:
         path = write("who,t,y\na,2024-03-01,1\n")
         long = {"id": "who", "time": "t", "value": "y"}
-        message = refused(DataError, path, "Line 2, column 't'", "--dates iso", **long)
+        message = refused(DataError, path, "Line 2, column 't'", "dates='iso'", **long)
         assert "2024" not in message
-        assert "--dates" not in refused(DataError, write("who,t,y\na,soon,1\n"), "Line 2", **long)
+        assert "dates=" not in refused(DataError, write("who,t,y\na,soon,1\n"), "Line 2", **long)
 
     def test_one_column_names_the_delimiters_that_there_may_be(self, write: Write) -> None:
         refused(DataError, write("a\n1\n"), "must be a comma, a semicolon or a tab")
@@ -1014,7 +1018,7 @@ class TestParquet:
         assert table.axis == "days since 2024-02-29"
         if pa.types.is_timestamp(column.type):
             without = {key: text for key, text in options.items() if key not in ("dates", "since")}
-            refused(DataError, path, "'t' must hold numbers", "--dates iso", **without)
+            refused(DataError, path, "'t' must hold numbers", "dates='iso'", **without)
 
     def test_nested_groups(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"who": [[1], [2]], "y1": [1.0, 2.0], "y2": [1.0, 2.0]})
@@ -1042,7 +1046,7 @@ class TestParquet:
 
     def test_labels_are_judged_as_for_text(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"ID": [1], "y1": [1.0], "y2": [1.0]})
-        refused(OrientationError, path, "'ID', 'y1'..'y2'", "--columns 'y*'")
+        refused(OrientationError, path, "'ID', 'y1'..'y2'", "columns='y*'")
 
     def test_long(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"who": [1, 1, 2], "t": [0.0, 1.0, 0.5], "y": [1, None, 3]})
@@ -1073,7 +1077,7 @@ class TestRealFiles:
     def test_scans_without_columns(self, data_dir: Path) -> None:
         refused(
             OrientationError, data_dir / "dti_cca.csv", "'ID', 'visit', 'case', 'cca_1'..'cca_93'",
-            "--columns 'cca_*'",
+            "columns='cca_*'",
         )  # fmt: skip
 
     def test_demand(self, data_dir: Path, electricity: np.ndarray) -> None:
@@ -1084,7 +1088,7 @@ class TestRealFiles:
 
     def test_deaths_are_long(self, data_dir: Path) -> None:
         path = data_dir / "wpp2019_deaths_by_age.csv"
-        refused(OrientationError, path, "--id, --time, --value")
+        refused(OrientationError, path, "columns id, time and value")
         table = read_curves(path, id="region", time="age_start", value="deaths_thousands")
         assert isinstance(table.data, LongCurves)
         assert np.isfinite(table.data.values).all()

@@ -84,7 +84,7 @@ def test_a_zoom_is_an_inverse_hyperbolic_sine_and_log_a_logarithm() -> None:
 @pytest.mark.parametrize(
     ("scale", "domain", "words"),
     [
-        ("log", (0.0, 1.0), "domain must be positive for scale='log'"),
+        ("log", (0.0, 1.0), "domain must be positive for scale 'log'"),
         ("asinh", (0.0, 1.0), "scale must be 'auto', 'linear', 'log', 'zoom'"),
         ([2.0, 1.0], (0.0, 3.0), "scale must increase strictly and lie between the ends"),
         ([1.0, 4.0], (0.0, 3.0), "scale must increase strictly and lie between the ends"),

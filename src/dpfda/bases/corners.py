@@ -49,8 +49,8 @@ class Covariate:
             fits = bool(-LARGEST <= self.bounds[0] < self.bounds[1] <= LARGEST) and not self.levels
         if not fits:
             remedy = "Swap the ends?" if self.bounds else ""
-            found = shown(self.bounds or self.levels)
-            raise ParameterError(f"covariates[{self.name!r}]", words, found, remedy)
+            given = shown(self.bounds or self.levels)
+            raise ParameterError(f"covariates[{self.name!r}]", words, given, remedy)
 
     @property
     def ends(self) -> int:
@@ -94,14 +94,14 @@ class Covariate:
 
 def place_words(place: Mapping[str, object]) -> str:
     """Values of covariates in words."""
-    told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
-    return ", ".join(f"{key} {value}" for key, value in told.items())
+    values = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
+    return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
 def whole_place(covariates: Iterable[Covariate], place: Mapping[str, object]) -> str:
     """The same of all covariates: those not named are in the middle, or at the first level."""
     middle = {
-        each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2 for each in covariates
+        one.name: one.levels[0] if one.bounds is None else sum(one.bounds) / 2 for one in covariates
     }
     return place_words(middle | dict(place))
 
@@ -113,29 +113,29 @@ class Covariates:
     covariates: tuple[Covariate, ...]
 
     def __post_init__(self) -> None:
-        names = [BASELINE, *(term for each in self.covariates for term in each.terms)]
+        names = [BASELINE, *(term for covariate in self.covariates for term in covariate.terms)]
         if not self.covariates or len({*names}) < len(names):
             raise ParameterError("covariates", "be one or more, with different names", shown(names[1:]))
 
     @property
     def terms(self) -> tuple[str, ...]:
         """Names of the P terms of the linear model, the baseline first."""
-        return (BASELINE, *(term for each in self.covariates for term in each.terms))
+        return (BASELINE, *(term for covariate in self.covariates for term in covariate.terms))
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """Places, among terms, of covariates that are numbers."""
-        found, place = [], 1
-        for each in self.covariates:
-            if each.bounds is not None:
-                found.append(place)
-            place += len(each.terms)
-        return tuple(found)
+        places, place = [], 1
+        for covariate in self.covariates:
+            if covariate.bounds is not None:
+                places.append(place)
+            place += len(covariate.terms)
+        return tuple(places)
 
     @cached_property
     def units(self) -> Floats:
         """By what a term's coefficient is divided for one unit of its covariate (P,)."""
-        halves = [each.half for each in self.covariates for _ in each.terms]
+        halves = [covariate.half for covariate in self.covariates for _ in covariate.terms]
         return frozen(np.array([1.0, *halves]))
 
     def point(self, at: Mapping[str, object]) -> Floats:
@@ -143,32 +143,32 @@ class Covariates:
 
         Raises ParameterError if a name or value is unknown.
         """
-        known = {each.name for each in self.covariates}
+        known = {covariate.name for covariate in self.covariates}
         if not isinstance(at, Mapping) or not {*at} <= known:
             raise ParameterError("at", f"give values of {', '.join(sorted(known))}", shown(at))
         middle = [
-            each.at(at[each.name]) if each.name in at else np.zeros(len(each.terms))
-            for each in self.covariates
+            covariate.at(at[covariate.name]) if covariate.name in at else np.zeros(len(covariate.terms))
+            for covariate in self.covariates
         ]
         return np.concatenate([[1.0], *middle])
 
     def describe(self) -> str:
         """In words."""
-        return "; ".join(each.describe() for each in self.covariates)
+        return "; ".join(covariate.describe() for covariate in self.covariates)
 
     def to_json(self) -> list[dict[str, object]]:
         """As JSON types."""
-        return [each.to_json() for each in self.covariates]
+        return [covariate.to_json() for covariate in self.covariates]
 
     @classmethod
     def from_json(cls, written: object) -> Self:
         """Build them again."""
-        made = []
-        for each in map(mapping, sequence(written)):
-            bounds = tuple(floats(each["bounds"]).tolist()) if "bounds" in each else None
-            levels = tuple(name(level) for level in sequence(each.get("levels", [])))
-            made.append(Covariate(name(each["name"]), bounds, levels))
-        return cls(tuple(made))
+        covariates = []
+        for entry in map(mapping, sequence(written)):
+            bounds = tuple(floats(entry["bounds"]).tolist()) if "bounds" in entry else None
+            levels = tuple(name(level) for level in sequence(entry.get("levels", [])))
+            covariates.append(Covariate(name(entry["name"]), bounds, levels))
+        return cls(tuple(covariates))
 
 
 @dataclass(frozen=True)
@@ -188,16 +188,16 @@ class Corners(Covariates):
     @property
     def size(self) -> int:
         """Number R of corners."""
-        return int(np.prod([each.ends for each in self.covariates]))
+        return int(np.prod([covariate.ends for covariate in self.covariates]))
 
     @cached_property
     def design(self) -> Floats:
         """Terms (R, P) at the corners."""
         parts = []
-        for each in self.covariates:
-            if each.bounds is not None:
+        for covariate in self.covariates:
+            if covariate.bounds is not None:
                 parts.append(np.array([[-1.0], [1.0]]))
             else:
-                parts.append(np.eye(each.ends)[:, 1:])
+                parts.append(np.eye(covariate.ends)[:, 1:])
         rows = [np.concatenate([[1.0], *rows]) for rows in itertools.product(*parts)]
         return frozen(np.array(rows))

@@ -13,7 +13,7 @@ from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import floats
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import reals, shown
 
 # Knots of a scale that is a function: so many that its spline is told from it by no release.
@@ -67,8 +67,9 @@ class Scale:
         """Equal ratios: for a domain of positive numbers."""
         ((a, b),) = box_domain(domain_range)
         if a <= 0:
-            remedy = "Start the domain above zero, or give points of the axis: scale=[1e3, 1e4, 1e5]."
-            raise ParameterError("domain", "be positive for scale='log'", f"{(a, b)}", remedy)
+            remedy = "Start the domain above zero, or give points of the axis$spaced."
+            words, points = "be positive for scale 'log'", InPython(": scale=[1e3, 1e4, 1e5]")
+            raise ParameterError("domain", words, f"{(a, b)}", remedy, spaced=points)
         return cls._between(a, b, np.geomspace(a, b, PIECES + 1))
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, curve, length, real, reals, shown
 from dpfda.numerics.words import so_many
 
@@ -396,6 +396,10 @@ class Search:
         return ParameterError("bounds", f"be stated for {what}", repr(self), remedy)
 
 
+# What bounds can be beside two ends.
+BODIES = InPython(", L2Ball(radius), L1Ball(radius), BoxBound(half_widths) or Ellipsoid(semi_axes)")
+
+
 def read_bounds(bounds: object, standardize: bool) -> Bound:
     """Read the `bounds` argument of an estimator.
 
@@ -411,9 +415,10 @@ def read_bounds(bounds: object, standardize: bool) -> Bound:
             "bounds",
             "be given",
             "None",
-            "Pass bounds=(lower, upper) in the units of the data, L2Ball(radius), L1Ball(radius),"
-            " BoxBound(half_widths) or Ellipsoid(semi_axes), from knowledge of the measurement and never"
-            " from these data; or standardize=True.",
+            "Pass $bounds in the units of the data$bodies, from knowledge of the measurement and never"
+            " from these data; or $standardize.",
+            bodies=BODIES,
+            standardize=True,
         )
     if isinstance(bounds, ValueBounds | L2Ball | L1Ball | BoxBound | Ellipsoid):
         return bounds

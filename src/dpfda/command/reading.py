@@ -12,7 +12,7 @@ from dpfda.command import options as o
 from dpfda.command.columns import WEIGHTS, by, read_by, read_weights, weights_taken
 from dpfda.command.declared import Given, Option
 from dpfda.command.running import progress_bar
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.guarantees import Guarantee
@@ -290,7 +290,7 @@ class ComparedCurves(Curves):
             if error.parameter != "groups":
                 raise
             # The reader calls so whatever column is not of the curve.
-            raise ParameterError("--by", error.constraint, error.found, error.remedy) from None
+            raise error.having(parameter=InPython("--by")) from None
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
         return {**super().labels(given, table), "group": " / ".join(self.used(given, table))}
@@ -337,7 +337,10 @@ def located(table: InFile) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise type(error)(table.in_file(str(error)), error.parameter) from None
+        place = error.parts.get("place")
+        if not isinstance(place, Location):
+            raise
+        raise error.having(place=InPython(table.where(place))) from None
 
 
 @contextmanager

@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from shlex import quote
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
 
-from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.errors import DpfdaError, InPython, in_python
 from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
@@ -25,26 +25,12 @@ Progress = Callable[[int, int], None]
 # Who is told how far a reading is, in the place of a bar on stderr.
 WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
-# A file to read is an argument, without a flag.
-ARGUMENTS = {"path": "FILE", "X": "FILE", "other": "F.json", "levels": "--at", "custodians": "NAME.card"}
-QUOTE = "'"
-# A setting in a remedy, as Python writes it: name='word' or 'other', name=(a, b), name=0.5, name= words.
-SETTING = re.compile(r"\b([a-z]\w*)=\s?(?:('[\w.-]+'(?: or '[\w.-]+')*)|\(([^()]*)\)|(?=['\w]))")
-# What is said as an option already behind the setting.
-TWICE = re.compile(r"(--[\w-]+ \S+) \(\1\)")
-# What only Python says: classes that can be passed, names of scikit-learn, nothing as a value.
-PYTHON = (
-    (r"(?:,| or) [A-Z]\w+\([^()]*\)", ""),
-    (r" \((?:\d+ sample\(s\), )?n_samples = \d+\)", ""),
-    (r"\bbe None (for|with|where|in)\b", r"be left out \1"),
-    (r"\bbe None or\b", "be"),
-    (r"; found None\b", "; found none"),
-)
-# Methods of a ledger, by the verbs that call them.
-METHODS = {
-    "raise_budget": "dpfda ledger raise",
-    "create(dataset, guarantee, neighbours, unit)": "dpfda ledger create",
-}
+# A file to read is an argument, without a flag; methods of a ledger are verbs.
+ARGUMENTS = {
+    "path": "FILE", "X": "FILE", "other": "F.json", "levels": "--at", "custodians": "NAME.card",
+    "none": "left out", "raise_budget": "dpfda ledger raise", "create": "dpfda ledger create",
+    "long": "--id, --time, --value",
+}  # fmt: skip
 REFUSED = 2
 FAILED = 1
 EXIT_CODES = (
@@ -100,36 +86,30 @@ def flags_of(options: Sequence[Option]) -> dict[str, str]:
 
 
 def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
-    """The message of an error, which names parameters of functions, as it can be typed."""
+    """The message of an error, its parts as they can be typed: what only Python says is left out."""
     flags = flags_of(options)
     repeated = {option.flag for option in options if option.type == list[str]}
 
-    def setting(match: re.Match[str]) -> str:
-        name, words, values = match.groups()
-        flag = flags.get(name, name)
-        if flag == name:
-            return match[0]
-        if values is not None:
-            between = f" {flag} " if flag in repeated else " "
-            return (
-                f"{flag} {between.join(word.strip(QUOTE) for word in values.replace(',', ' ').split())}"
-            )
-        return f"{flag} {(words or '').replace(QUOTE, '')}"
+    def said(part: str, value: object) -> str:
+        if part == "parameter":
+            # One of several is called covariates['age'] in Python.
+            name, _, own = str(value).partition("['")
+            return " ".join(filter(None, (flags[name], own[:-2]))) if name in flags else str(value)
+        if part in ("found", "place"):
+            return "none" if value == "None" else str(value)
+        if part not in flags:
+            return "" if isinstance(value, InPython) else in_python(part, value)
+        flag = flags[part]
+        if value is True or isinstance(value, InPython):
+            return flag
+        texts = [
+            str(each).strip("'") for each in (value if isinstance(value, list | tuple) else [value])
+        ]
+        words = [quote(text) if text[:1].isalnum() else repr(text) for text in texts]
+        between = " or " if isinstance(value, tuple) else f" {flag} " if flag in repeated else " "
+        return f"{flag} {between.join(words)}"
 
-    message, parameter = str(error), error.parameter
-    # One of several is called covariates['age'] in Python.
-    name, _, own = parameter.partition("['")
-    if name in flags and message.startswith(parameter):
-        message = " ".join(filter(None, (flags[name], own[:-2]))) + message[len(parameter) :]
-    message = TWICE.sub(r"\1", SETTING.sub(setting, message))
-    for pattern, words in PYTHON:
-        message = re.sub(pattern, words, message)
-    for option in options:
-        if option.type is bool:
-            message = message.replace(f"{option.flag} True", option.flag)
-    for method, verb in METHODS.items():
-        message = message.replace(method, verb)
-    return message
+    return visible(error.told(said))
 
 
 def say(text: str, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:

@@ -25,7 +25,7 @@ from dpfda.covariance.strategies import (
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import below_one, curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
@@ -153,7 +153,8 @@ class Deviations:
                     "bounds",
                     "be given where the center is not",
                     "None",
-                    "Pass center= a public curve, or bounds=(lower, upper).",
+                    "Pass a public curve as $center, or $bounds.",
+                    center=InPython("center"),
                 )
             return L2Ball(cast("float", self.given.radius))
         bound = read_bounds(self.bounds, self.standardize)

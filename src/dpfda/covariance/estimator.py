@@ -146,7 +146,8 @@ class SecondMoments(Estimator):
                 "center",
                 "not be 'pairs' under add/remove neighbours",
                 "'pairs'",
-                "One unit more would change who is paired with whom. Use center='private' or a curve.",
+                "One unit more would change who is paired with whom. Use $center or a curve.",
+                center="private",
             )
         asked.bound  # noqa: B018
         return asked

@@ -215,7 +215,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     def _sought(self) -> Sought:
         if self.n_components is not None:
-            whole(self.n_components, "n_components", words="be None or a positive integer")
+            whole(self.n_components, "n_components", words="be $none or a positive integer")
         strategy = Strategy.of(self.mechanism)
         return {"strategy": strategy, "components": self.n_components, "summary": "principal components"}
 

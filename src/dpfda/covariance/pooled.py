@@ -17,7 +17,7 @@ from dpfda.covariance.release import ReleasedCovariance
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge
 from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
@@ -29,6 +29,9 @@ from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
+
+# A public center that deviations are bounded around.
+CENTER = InPython("center=Center(curve, radius=length)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,10 @@ class PooledCovariance(PooledSum):
             words = "be a law of noise where the records lie in several places"
             raise ParameterError("mechanism", words, "'exponential'")
         if plan.center is None or plan.about["center"] == "pairs":
-            remedy = "Pass center=Center(curve, radius=length), or 'bound' for the middle of the bounds."
-            raise ParameterError("center", words, repr(plan.about["center"]), remedy)
+            remedy = "Pass $center, or 'bound' for the middle of the bounds."
+            raise ParameterError("center", words, repr(plan.about["center"]), remedy, center=CENTER)
         if plan.choice is not None:
-            raise ParameterError(
-                "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
-            )
+            raise ParameterError("radius", words, "'private'", "Pass $center.", center=CENTER)
         return cls(settings, plan, seen)
 
     @property

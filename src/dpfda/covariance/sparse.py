@@ -53,7 +53,7 @@ from dpfda.spine.pooled_curves import (
 from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "curves that are pooled"
-REMEDY = "For curves that are filled between their visits first: missing='complete'."
+REMEDY = "For curves that are filled between their visits first: $missing."
 # Share of the budget for a mean as the center.
 MEAN_SHARE = Fraction(1, 4)
 # Deviations reach so many standard deviations, for few units times epsilon and from so many on. Set on
@@ -220,7 +220,8 @@ def _asked(estimator: Estimator) -> Deviations:
         ("functions", law.functions, None),
     ):
         if given is not default:
-            raise ParameterError(name, f"be {default} for {SUMMARY}", shown(given), REMEDY)
+            words = f"be {'$none' if default is None else default} for {SUMMARY}"
+            raise ParameterError(name, words, shown(given), REMEDY)
     if law.law not in NOISES:
         words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
         raise ParameterError("mechanism", words, shown(law.law), REMEDY)

@@ -287,7 +287,7 @@ def subspace_shares(
     components = strategy.functions
     if components is None:
         components = _best_components(shares, basis, size, count, float(strategy.share))
-    components = whole(components, "functions", words="be None or a positive integer")
+    components = whole(components, "functions", words="be $none or a positive integer")
     if not count < components <= min(LARGEST_SIZE, basis.eigenvalues.size):
         raise ParameterError(
             "n_components",

@@ -223,7 +223,7 @@ class PrivateDensity(Estimator):
         """
         if is_dask(X):
             if weights is not None:
-                raise ParameterError("weights", "be None but for points in memory", "weights")
+                raise ParameterError("weights", "be $none but for points in memory", "weights")
             X, groups = Container.of(X, groups).apart()
             pool = self._pooled(None if groups is not None else rows_of(X), groups)
             return pool.prepared(total_on_cluster(pool, X, groups))

@@ -202,7 +202,7 @@ class DensityPlan(TriedPlan, PlanAgain):
 
     def weighted(self, largest: float, **changed: object) -> Self:
         if self.kernel is not None:
-            raise ParameterError("weights", "be None but for a histogram", shown(largest))
+            raise ParameterError("weights", "be $none but for a histogram", shown(largest))
         zoom = None if self.zoom is None else replace(self.zoom, weighted=True)
         return super().weighted(largest, zoom=zoom, **changed)
 

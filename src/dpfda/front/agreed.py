@@ -58,21 +58,22 @@ def written_parameters(estimator: Estimator) -> dict[str, object]:
     {'bounds': [0, 2], 'epsilon': 1, 'missing': 'complete', 'name': 'person'}
     """
     defaults = type(estimator)().get_params(deep=False)
-    made: dict[str, object] = {}
+    stated: dict[str, object] = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in _LEFT_OUT or value is None:
             continue
         if isinstance(value, Gathered) and name in estimator._gathered:
             plain = type(value)()
             fields = value.get_params().items()
-            made |= {field: each for field, each in fields if not _same(each, getattr(plain, field))}
+            stated |= {field: part for field, part in fields if not _same(part, getattr(plain, field))}
         elif name in estimator._gathered and (field := estimator._gathered[name][0].shorthand):
-            made[field] = value
+            stated[field] = value
         elif not _same(value, defaults[name]):
-            made[name] = value
+            stated[name] = value
     # What is agreed on is the number that is read, however it was written.
-    made |= {name: exact(made[name], name) for name in _PRIVACY if isinstance(made.get(name), _OTHERS)}
-    return {name: _written(value, name) for name, value in sorted(made.items())}
+    numbers = [name for name in _PRIVACY if isinstance(stated.get(name), _OTHERS)]
+    stated |= {name: exact(stated[name], name) for name in numbers}
+    return {name: _written(value, name) for name, value in sorted(stated.items())}
 
 
 def estimator_from(kind: type[Made], written: Mapping[str, object]) -> Made:
@@ -87,34 +88,34 @@ def _same(one: object, other: object) -> bool:
 
 
 def _written(value: Any, name: str) -> object:
-    made: object = value
+    content: object = value
     if isinstance(value, Fraction):
-        made = {"fraction": f"{value.numerator}/{value.denominator}"}
+        content = {"fraction": f"{value.numerator}/{value.denominator}"}
     elif isinstance(value, np.ndarray | np.generic):
-        made = value.tolist()
+        content = value.tolist()
     elif isinstance(value, list | tuple):
-        made = [_written(each, name) for each in value]
+        content = [_written(entry, name) for entry in value]
     elif isinstance(value, Mapping):
-        made = {"mapping": {str(key): _written(each, name) for key, each in value.items()}}
+        content = {"mapping": {str(key): _written(entry, name) for key, entry in value.items()}}
     elif type(value) in STATED.values():
-        made = {"bound": value.to_json()}
+        content = {"bound": value.to_json()}
     elif is_basis(value):
-        made = {"basis": value.to_json()}
+        content = {"basis": value.to_json()}
     elif not isinstance(value, bool | int | float | str):
         raise ParameterError(name, "be something that a file can hold", shown(value))
-    return made
+    return content
 
 
 def _read(value: object) -> object:
     if isinstance(value, list):
-        return [_read(each) for each in value]
+        return [_read(entry) for entry in value]
     if not isinstance(value, dict):
         return value
     ((kind, inner),) = value.items()
     if kind == "fraction":
         return Fraction(inner)
     if kind == "mapping":
-        return {key: _read(each) for key, each in inner.items()}
+        return {key: _read(entry) for key, entry in inner.items()}
     if kind == "bound":
         return bound_from_json(inner)
     return basis_from_json(inner)
@@ -180,8 +181,8 @@ def in_shares(
     for other in ({}, *others):
         tried = type(estimator)(**{**given, **other}) if {*other} <= {*given} else estimator
         try:
-            made = pooled(tried, n, columns)
-            return tried, made, made.sharing.law(honest)
+            pool = pooled(tried, n, columns)
+            return tried, pool, pool.sharing.law(honest)
         except RefusedMechanismError as error:
             refused.append(error)
     raise refused[0]
@@ -200,17 +201,17 @@ def estimator_of(agreement: Agreement) -> Estimator:
         parameters = agreement.summary["parameters"]
         if not isinstance(parameters, Mapping):
             raise TypeError
-        made: Estimator = estimator_from(kind, parameters)
+        estimator: Estimator = estimator_from(kind, parameters)
     except ParameterError as error:
         raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
     except DAMAGE:
         raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
-    return made
+    return estimator
 
 
 def words(agreement: Agreement) -> str:
     """The agreement in words, for the people who compare it."""
-    made, estimator = agreed_sum(agreement), estimator_of(agreement)
+    pool, estimator = agreed_sum(agreement), estimator_of(agreement)
     parameters = {
         name: value
         for name, value in agreement.summary["parameters"].items()
@@ -227,8 +228,8 @@ def words(agreement: Agreement) -> str:
             *_may_vanish(agreement),
             # What is asked for is told as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
-            *_losses(agreement, made),
-            f"bound:        {made.describe()}",
+            *_losses(agreement, pool),
+            f"bound:        {pool.describe()}",
             f"parameters:   {said}",
             f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
             f"session:      {agreement.session}",
@@ -257,8 +258,8 @@ def statements(agreement: Agreement, custodian: str | None = None) -> dict[int, 
     return _stated(agreement, agreed_sum(agreement), weight)
 
 
-def _stated(agreement: Agreement, made: PooledSum, weight: Fraction) -> dict[int, Guarantee]:
-    sharing, known = made.sharing, {}
+def _stated(agreement: Agreement, pool: PooledSum, weight: Fraction) -> dict[int, Guarantee]:
+    sharing, known = pool.sharing, {}
     law = sharing.law(agreement.honest)
     for colluding in range(len(agreement.custodians)):
         shares = agreement.left(colluding)
@@ -268,7 +269,7 @@ def _stated(agreement: Agreement, made: PooledSum, weight: Fraction) -> dict[int
     return known
 
 
-def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
+def _losses(agreement: Agreement, pool: PooledSum) -> list[str]:
     if not agreement.is_shared:
         return []
     count = len(agreement.custodians)
@@ -278,7 +279,7 @@ def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
     ]
     said = [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee"]
     for name, weight in [("", Fraction(1)), *sorted(agreement.weights.items())]:
-        known = _stated(agreement, made, weight)
+        known = _stated(agreement, pool, weight)
         said += [f"weight {weight}:   what units of {name} lose"] if name else []
         said += [
             f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)
@@ -316,27 +317,27 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     """How the agreed summary is added up, checked against what was signed."""
     estimator = estimator_of(agreement)
     size = public_size(estimator, agreement.custodians)
-    made = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
+    pool = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
     check_weighed(size, agreement.weights)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
-    law = made.sharing.law(agreement.honest) if agreement.is_shared else None
-    numbers = made.numbers if law is None else made.sharing.numbers(law)
-    if stated != (signed_rule(made, law), numbers, units * max(made.largest, COUNTED)):
+    law = pool.sharing.law(agreement.honest) if agreement.is_shared else None
+    numbers = pool.numbers if law is None else pool.sharing.numbers(law)
+    if stated != (signed_rule(pool, law), numbers, units * max(pool.largest, COUNTED)):
         raise CustodyError(
             "The agreement must make the same integers of a record here as where it was signed, and "
             "shares of the same law; it does not. Use the same version of dpfda everywhere."
         )
-    return made
+    return pool
 
 
-def signed_rule(made: PooledSum, law: SharedLaw | None) -> str:
+def signed_rule(pool: PooledSum, law: SharedLaw | None) -> str:
     """Hash of the rule, and of which law shares have: it may be chosen ("auto") where they are drawn.
 
     Scales are left out, whose last digits may hang on a machine's linear algebra.
     """
     kind = "" if law is None else f"{law.law} {getattr(law, 'block_sizes', ())}"
-    return hashlib.sha256(f"{made.digest} {kind}".encode()).hexdigest() if kind else made.digest
+    return hashlib.sha256(f"{pool.digest} {kind}".encode()).hexdigest() if kind else pool.digest
 
 
 def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:
@@ -353,7 +354,7 @@ def by_variance(
     cards: Sequence[Card],
     budgets: Mapping[str, Fraction],
     visits: Mapping[str, object],
-    made: PooledSum,
+    pool: PooledSum,
 ) -> tuple[Estimator, dict[str, Fraction]]:
     """Weights of the least stated variance, and the estimator with the largest loss that any unit has.
 
@@ -367,13 +368,13 @@ def by_variance(
     for name, count in visits.items():
         if name not in names or exact(count, "visits") <= 0:
             raise ParameterError("visits", f"be positive numbers of {', '.join(names)}", f"{name}")
-    sharing, size = made.sharing, Fraction(made.sharing.noise.components)
+    sharing, size = pool.sharing, Fraction(pool.sharing.noise.components)
     noise = Fraction(sharing.relative_variance) / SPREAD
     units = {card.name: Fraction(card.units or 0) for card in cards}
     spread = {k: 1 + size / exact(visits[k], "visits") if k in visits else Fraction(1) for k in units}
     most = {name: budgets.get(name, Fraction(1)) for name in units}
     inside, total, level = noise, Fraction(0), Fraction(0)
-    for name in sorted(units, key=lambda each: most[each] * spread[each]):
+    for name in sorted(units, key=lambda custodian: most[custodian] * spread[custodian]):
         if total and level <= most[name] * spread[name]:
             break
         inside += most[name] ** 2 * units[name] * spread[name]

@@ -13,7 +13,7 @@ from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, Solving
 from dpfda.machines.predictor import deciding
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.budgets import asked
 from dpfda.records.cells import OUTSIDE
@@ -231,7 +231,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes",
                 "be the public classes",
                 repr(self.classes),
-                "Pass classes=(first, second, ...), which must be known without looking at y; or "
+                "Pass two labels or more, which must be known without looking at y; or "
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
@@ -270,13 +270,13 @@ def _plain(label: object) -> object:
 def _refuse_others(places: Integers, classes: Sequence[object]) -> None:
     """Refuse labels that are no class; before those that are missing, which alone may be left out."""
     if (places == OTHER).any():
-        where = f" in row {int(np.argmax(places == OTHER))}"
-        raise none_of("y", "classes", classes, where, "y")
+        raise none_of("y", "classes", classes, int(np.argmax(places == OTHER)), "y")
     if (places == NONE).any():
         raise DataError(
-            f"y must hold one of the classes; found a missing label in row {int(np.argmin(places))}. "
-            f"Use invalid='repair' to count such records without their features. {OUTSIDE}",
+            "y must hold one of the classes; found a missing label in $place. Use $invalid to count "
+            f"such records without their features. {OUTSIDE}",
             "y",
+            place=Location(int(np.argmin(places))),
         )
 
 

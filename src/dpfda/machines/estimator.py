@@ -21,7 +21,7 @@ from dpfda.machines.table_release import MOST_INPUTS, TablePredictor
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.encoding import Json
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.publication import Prepared
 from dpfda.records import Curves, curves_from_array
@@ -81,8 +81,8 @@ class PooledMachine(PooledSum):
                 "solver",
                 "make one sum where the records lie in several places",
                 repr(plan.solver.name),
-                "Use solver='sums' (with loss='squared'), solver='means' for classes, or one or two "
-                f"inputs; or {near}",
+                "Use solver 'sums' (with loss 'squared'), 'means' for classes, or one or two inputs; "
+                f"or {near}",
             )
 
     @property
@@ -270,9 +270,10 @@ class KernelMachine(Estimator):
         if by_default and power is not None:
             raise ParameterError(
                 "power",
-                "be None for one or two inputs, whose values go into cells",
+                "be $none for one or two inputs, whose values go into cells",
                 f"{power!r} for {inputs}",
-                "Leave it out; or name a solver, such as solver='objective', to go without cells.",
+                "Leave it out; or name a solver, such as $solver, to go without cells.",
+                solver="objective",
             )
         return solver == NAME or by_default
 
@@ -380,14 +381,14 @@ def numbers(y: object, invalid: str) -> Floats:
     if invalid == "refuse" and offence is not None:
         row, kind = offence
         raise DataError(
-            f"y must be numbers; found {kind} in row {row}. Correct it, or take another target; labels "
-            f"want a classifier. {OUTSIDE}"
+            f"y must be numbers; found {kind} in $place. Correct it, or take another target; labels "
+            f"want a classifier. {OUTSIDE}",
+            place=Location(row),
         )
     bad = ~np.isfinite(values)
     if invalid == "refuse" and bad.any():
         row = int(bad.argmax())
         kind = "a missing value (NaN)" if np.isnan(values[row]) else "an infinity (inf)"
-        raise DataError(
-            f"y must be complete and finite; found {kind} in row {row}. Use {REPLACE}. {OUTSIDE}"
-        )
+        words = f"y must be complete and finite; found {kind} in $place. Use {REPLACE}. {OUTSIDE}"
+        raise DataError(words, place=Location(row))
     return values

@@ -142,7 +142,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
                 "target_bounds",
                 "be given",
                 "None",
-                "Pass target_bounds=(lower, upper) in the units of the target, from knowledge of the "
+                "Pass its two ends in the units of the target, from knowledge of the "
                 "measurement and never from these data.",
             )
         low, high = pair(self.target_bounds, "target_bounds")

@@ -294,7 +294,7 @@ class PrivateMean(InBlocks):
         if (strategy := self._staged) is None:
             return
         if self.variance is not None:
-            raise ParameterError("variance", "be None for two looks", shown(self.variance))
+            raise ParameterError("variance", "be $none for two looks", shown(self.variance))
         if self.settings.reading.missing == "pooled":
             raise strategy.refusal("irregular curves")
 
@@ -358,7 +358,7 @@ class PrivateMean(InBlocks):
         if (strategy := self._staged) is not None:
             raise strategy.refusal(what)
         if self.variance is not None:
-            raise ParameterError("variance", f"be None for {what}", shown(self.variance))
+            raise ParameterError("variance", f"be $none for {what}", shown(self.variance))
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledVisits:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""

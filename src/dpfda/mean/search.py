@@ -127,7 +127,7 @@ class SearchPlan(StagedPlan):
         """Design what is known before anything is drawn, so that it is refused before the charge."""
         if self._few:
             found = f"{self.strength(self.whole.guarantee):.3g}"
-            raise ParameterError("bounds", f"be stated {FEW}", found, "Give bounds=(lower, upper).")
+            raise ParameterError("bounds", f"be stated {FEW}", found, "Give $bounds.")
         self.zoom.check()
         for part in (self.shares[0], self.shares[2]):
             self.counting(1, part)

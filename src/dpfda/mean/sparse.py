@@ -30,7 +30,7 @@ from dpfda.spine.pooled_curves import (
 )
 from dpfda.spine.settings import Settings
 
-REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
+REMEDY = "For the estimate that fills each person's gaps first: $missing."
 
 
 def prepare_pooled(
@@ -113,7 +113,8 @@ def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
         ("standardize", reading.standardize, False),
     ):
         if given is not default:
-            raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
+            words = f"be {'$none' if default is None else default} for a pooled mean"
+            raise ParameterError(name, words, shown(given), REMEDY)
     noise = estimator.mechanism
     if not isinstance(noise, str) or noise not in NOISES:
         words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"

@@ -41,9 +41,10 @@ class TwoLooks(Gathered):
         """What to raise where there cannot be two looks."""
         remedy = (
             "Two looks need records between bounds that can be read more than once; elsewhere "
-            "mechanism='auto' has one."
+            "$mechanism has one."
         )
-        return ParameterError("mechanism", f"have one look for {what}", repr(NAME), remedy)
+        words = f"have one look for {what}"
+        return ParameterError("mechanism", words, repr(NAME), remedy, mechanism="auto")
 
 
 def two_looks_of(mechanism: object) -> TwoLooks | None:

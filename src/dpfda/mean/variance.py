@@ -52,7 +52,7 @@ def both_plans(plan: MeanPlan, share: object) -> tuple[MeanPlan, MeanPlan]:
     """
     part, rest = split(plan.guarantee, check_share(share))
     if not isinstance(plan.bound, ValueBounds) or np.ndim(plan.basis.grid_points) != 1:
-        words = "be None but for curves between bounds on values"
+        words = "be $none but for curves between bounds on values"
         raise ParameterError("variance", words, shown(share))
     if plan.size is None:
         words = "be given with a private variance function"
@@ -84,7 +84,7 @@ def prepare_both(estimator: InBlocks, records: Container) -> tuple[tuple[MeanPla
     check_share(estimator.variance)
     settings = estimator.settings
     if records.on_cluster or is_pooled(settings, records) or settings.reading.standardize:
-        words = "be None but for curves between bounds, on a grid and in memory"
+        words = "be $none but for curves between bounds, on a grid and in memory"
         raise ParameterError("variance", words, shown(estimator.variance))
     read = estimator._read(records)
     return both_plans(read.plan, estimator.variance), read.total

@@ -41,7 +41,7 @@ def refuse_weights(strategy: TwoLooks | Search | None, plain: bool) -> None:
     if strategy is not None:
         raise strategy.refusal("survey weights")
     if not plain:
-        words = "be None but for curves on a grid, one a unit, in memory, without variance"
+        words = "be $none but for curves on a grid, one a unit, in memory, without variance"
         raise ParameterError("weights", words, "weights")
 
 
@@ -62,8 +62,8 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     replaced = plan.neighbours is Neighbours.REPLACE_ONE
     made = replace(plan, size=None, expected_size=plan.n) if replaced else plan
     if not made.joins_count or not isinstance(plan.bound, ValueBounds):
-        words = "be None but for the default mean of curves between bounds without a public size"
-        remedy = "Give bounds=(lower, upper) alone: the total of the weights is private."
+        words = "be $none but for the default mean of curves between bounds without a public size"
+        remedy = "Give $bounds alone: the total of the weights is private."
         raise ParameterError("weights", words, shown(largest), remedy)
     return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 

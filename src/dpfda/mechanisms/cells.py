@@ -16,7 +16,7 @@ from dpfda.mechanisms.protocol import Design, Measurement, Problem
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.errors import InPython, ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours
 
@@ -91,7 +91,8 @@ class Cells:
                 "cells",
                 "be given where the number of units is private",
                 "None",
-                "What is summed cannot depend on the count: use Cells(cells=20), say, or public_size.",
+                "What is summed cannot depend on the count: use $cells, say, or public_size.",
+                cells=InPython("Cells(cells=20)"),
             )
         return basis, bound
 
@@ -104,8 +105,8 @@ class Cells:
                 "have bounds on values that are enforced on the grid",
                 f"'cells' with records in the {problem.ball.norm} "
                 f"{'body' if problem.body else 'ball'} of coefficients",
-                "Give bounds=(lower, upper) and a basis of orthonormal functions, or use"
-                " mechanism='knorm'.",
+                "Give $bounds and a basis of orthonormal functions, or use $mechanism.",
+                mechanism="knorm",
             )
         # Refused for the wrong kind of guarantee before any search.
         pure_budget(problem.guarantee)

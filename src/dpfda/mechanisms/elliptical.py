@@ -128,6 +128,7 @@ def _infinite_dimensions(name: str) -> RefusedMechanismError:
         f"'all', for mechanism {name!r}",
         "No elliptical law gives delta = 0 on an infinite-dimensional release: the factor can be read"
         " off the path, and given the factor the noise is Gaussian. Give a number of components, set"
-        " delta, or use mechanism='iclp' or 'knorm'.",
+        " delta, or use $mechanism.",
         "Reimherr & Awan 2019, Theorem 4",
+        mechanism=("iclp", "knorm"),
     )

@@ -357,7 +357,9 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int] = ANY_SHAPE) ->
         "mechanism",
         "suit the guarantee",
         f"K-norm noise for {guarantee}",
-        "Ask for delta=0, or use mechanism='gaussian' or, for one block, mechanism='knorm'.",
+        "Ask for $delta, or use $mechanism, the latter for one block.",
+        delta=0,
+        mechanism=("gaussian", "knorm"),
     )
 
 

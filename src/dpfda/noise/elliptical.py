@@ -231,8 +231,9 @@ def _never(components: int) -> RefusedMechanismError:
         "give pure differential privacy",
         f"multivariate Laplace noise on {so_many(components, 'coefficient')}",
         "Its density has a pole at the centre from two dimensions on, so the ratio is unbounded there."
-        " Use mechanism='knorm' (the same idea with a bounded ratio) or set delta.",
+        " Use $mechanism (the same idea with a bounded ratio) or set delta.",
         "Reimherr & Awan 2019, Example 5",
+        mechanism="knorm",
     )
 
 
@@ -253,7 +254,8 @@ def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: 
         "guarantee",
         "be pure or approximate for elliptical noise",
         f"{guarantee}",
-        "Its Renyi divergence is infinite from some order on. Use mechanism='gaussian'.",
+        "Its Renyi divergence is infinite from some order on. Use $mechanism.",
+        mechanism="gaussian",
     )
 
 

@@ -127,8 +127,9 @@ def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction
             "be positive for Gaussian noise",
             "0",
             "The density ratio of Gaussian noise is unbounded, so no scale gives pure differential"
-            " privacy. Set delta (for example 1e-6) or use mechanism='knorm' or 'iclp'.",
+            " privacy. Set delta (for example 1e-6) or use $mechanism.",
             "Reimherr & Awan 2019, Theorem 4",
+            mechanism=("knorm", "iclp"),
         )
     if isinstance(guarantee, ZeroConcentratedDP):
         # rho = mu^2 / 2.

@@ -163,5 +163,6 @@ def refuse_linf(noise: AnyLaw, norm: AnyNorm) -> None:
             "mechanism",
             "have a loss under the linf norm",
             noise.describe(),
-            "Gaussian and elliptical noise are calibrated to the l2 norm. Use mechanism='bernstein'.",
+            "Gaussian and elliptical noise are calibrated to the l2 norm. Use $mechanism.",
+            mechanism="bernstein",
         )

@@ -1,25 +1,92 @@
 """Exceptions that carry the offending objects, and the one way a message is worded.
 
+A message is a text in which $name stands for a part, such as a setting of a parameter: Python writes it
+one way, the command line another.
+
 What holds records: its text shows none of them, and it does not leave the process by accident.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from copy import copy
+from typing import NamedTuple, NoReturn, TypeVar
 
 from dpfda.numerics.words import visible
+
+
+class InPython(str):
+    """A part of a message that only Python says so."""
+
+
+class Location(NamedTuple):
+    """A part of a message: a row of the data, and a column of it, counted from 0."""
+
+    row: int
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return f"row {self.row}" + ("" if self.column is None else f", column {self.column}")
+
+
+def in_python(name: str, value: object) -> str:
+    """A part of a message as Python writes it.
+
+    value: Words or a place as they are; several words that are given together as a list, those of which
+        one is given as a tuple; or what a parameter is set to.
+
+    Examples
+    --------
+    >>> in_python("mechanism", ("knorm", "iclp")), in_python("bounds", ["lower", "upper"])
+    ("mechanism='knorm' or 'iclp'", 'bounds=(lower, upper)')
+    """
+    if isinstance(value, InPython | Location):
+        return str(value)
+    if isinstance(value, list):
+        return f"{name}=({', '.join(map(str, value))}{',' if len(value) == 1 else ''})"
+    return f"{name}=" + " or ".join(map(repr, value if isinstance(value, tuple) else (value,)))
+
+
+# Parts of many messages: what is usually advised.
+COMMON = {
+    "none": InPython("None"), "invalid": "repair", "missing": "complete", "bounds": ["lower", "upper"],
+    "dates": "iso", "decimal": ",", "overwrite": True, "groups": InPython("groups"),
+    "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
+    "create": InPython("create(dataset, guarantee, neighbours, unit)"),
+}  # fmt: skip
+Raised = TypeVar("Raised", bound="DpfdaError")
 
 
 class DpfdaError(Exception):
     """Base of everything that dpfda raises on purpose.
 
-    parameter: The argument that the message begins with, where the error knows it; else empty.
+    parts: What stands for $name in the message, by name, beside `COMMON` ones: see `in_python`.
     """
 
-    parameter = ""
+    def __init__(self, message: str = "", **parts: object) -> None:
+        self.template, self.parts = message, parts
+        super().__init__(self.told(in_python))
+
+    @property
+    def parameter(self) -> str:
+        """The argument that the message begins with, where the error knows it; else empty."""
+        return str(self.parts.get("parameter", ""))
+
+    def told(self, said: Callable[[str, object], str], template: str | None = None) -> str:
+        """The message, or another text, with each part as it is `said`."""
+        words = self.template if template is None else template
+        for name, value in (COMMON | self.parts).items():
+            words = words.replace(f"${name}", said(name, value))
+        return words
+
+    def having(self: Raised, **parts: object) -> Raised:
+        """The same error with other parts."""
+        made = copy(self)
+        made.parts = {**self.parts, **parts}
+        made.args = (made.told(in_python),)
+        return made
 
     def __str__(self) -> str:
         # Names of columns, levels and files may hold what a terminal would obey.
@@ -46,16 +113,17 @@ def worded(parameter: str, constraint: str, found: object, remedy: str = "") -> 
 class ParameterError(DpfdaError, ValueError):
     """A public argument breaks its constraint.
 
-    parameter, constraint, found, remedy: The parts of the message, for programs. `found` is the argument
+    parameter, constraint, found, remedy: What the message says, for programs. `found` is the argument
         that the caller passed, never a value of the private data.
     """
 
-    def __init__(self, parameter: str, constraint: str, found: object, remedy: str = "") -> None:
-        super().__init__(worded(parameter, constraint, found, remedy))
-        self.parameter = parameter
-        self.constraint = constraint
+    def __init__(
+        self, parameter: str, constraint: str, found: object, remedy: str = "", **parts: object
+    ) -> None:
+        parts = {"parameter": InPython(parameter), "found": InPython(found), **parts}
+        super().__init__(worded("$parameter", constraint, "$found", remedy), **parts)
+        self.constraint, self.remedy = (self.told(in_python, words) for words in (constraint, remedy))
         self.found = found
-        self.remedy = remedy
 
 
 class DataError(DpfdaError, ValueError):
@@ -66,9 +134,11 @@ class DataError(DpfdaError, ValueError):
     for a value.
     """
 
-    def __init__(self, message: str = "", parameter: str = "") -> None:
-        super().__init__(message)
-        self.parameter = parameter
+    def __init__(self, message: str = "", parameter: str = "", **parts: object) -> None:
+        if parameter and message.startswith(parameter):
+            message = "$parameter" + message.removeprefix(parameter)
+            parts = {"parameter": InPython(parameter), **parts}
+        super().__init__(message, **parts)
 
 
 class OrientationError(DataError):
@@ -77,8 +147,8 @@ class OrientationError(DataError):
     of_file: What to do about it in a file; the message ends with it.
     """
 
-    def __init__(self, message: str, of_file: str = "") -> None:
-        super().__init__(f"{message} {of_file}".strip())
+    def __init__(self, message: str, of_file: str = "", **parts: object) -> None:
+        super().__init__(f"{message} {of_file}".strip(), "", **parts)
         self.message, self.of_file = message, of_file
 
 
@@ -89,9 +159,11 @@ class RefusedMechanismError(ParameterError):
     """
 
     def __init__(
-        self, parameter: str, constraint: str, found: object, remedy: str = "", theorem: str = ""
-    ) -> None:
-        super().__init__(parameter, constraint, found, f"{remedy} [{theorem}]" if theorem else remedy)
+        self, parameter: str, constraint: str, found: object, remedy: str = "", theorem: str = "",
+        **parts: object,
+    ) -> None:  # fmt: skip
+        remedy = f"{remedy} [{theorem}]" if theorem else remedy
+        super().__init__(parameter, constraint, found, remedy, **parts)
         self.theorem = theorem
 
 
@@ -199,7 +271,7 @@ class FittedStepWarning(UserWarning):
 
 # Shown, caught and pickled by the public name of their module.
 for _kind in list(vars(sys.modules[__name__]).values()):
-    if isinstance(_kind, type):
+    if isinstance(_kind, type) and issubclass(_kind, Exception):
         _kind.__module__ = "dpfda.errors"
 
 

@@ -130,24 +130,24 @@ def check_covered(listed: Sequence[HasCaveats]) -> None:
 
     Raises NotCoveredError if one has caveats.
     """
-    for place, made in enumerate(listed, start=1):
-        if made.caveats:
+    for place, release in enumerate(listed, start=1):
+        if release.caveats:
             which = "The release" if len(listed) == 1 else f"Release {place} of {len(listed)}"
-            told = "; ".join(map(str, made.caveats))
-            remedies = " ".join(caveat.remedy for caveat in made.caveats)
+            words = "; ".join(map(str, release.caveats))
+            remedies = " ".join(caveat.remedy for caveat in release.caveats)
             raise NotCoveredError(
-                f"{which} must be no more than its guarantee covers; found one {told}. A sum that "
+                f"{which} must be no more than its guarantee covers; found one {words}. A sum that "
                 f"counts it as one release would be too small. {remedies}",
-                made.caveats,
+                release.caveats,
             )
 
 
 def checked_caveats(given: object) -> tuple[Caveat, ...]:
     """Several caveats, as a tuple."""
-    found = tuple(given) if isinstance(given, Iterable) else ()
-    if not all(isinstance(each, Caveat) for each in found):
+    caveats = tuple(given) if isinstance(given, Iterable) else ()
+    if not all(isinstance(caveat, Caveat) for caveat in caveats):
         raise ParameterError("caveats", "be caveats", "others")
-    return found
+    return caveats
 
 
 # What fits an estimator again and again on the same data or parts of it.
@@ -173,9 +173,9 @@ def caveats_of_callers() -> tuple[Caveat, ...]:
     """What is known now of what a release that is made now does not cover."""
     repeated = set(_repeated())
     number = max((_number(one) for one in _fitted_now()), default=1) if repeated else 1
-    found = [Caveat(kind, number) for kind in (SEARCH, ENSEMBLE) if kind in repeated]
+    caveats = [Caveat(kind, number) for kind in (SEARCH, ENSEMBLE) if kind in repeated]
     steps = fitted_steps()
-    return (*found, *([Caveat(STEPS, len(steps))] if steps else []))
+    return (*caveats, *([Caveat(STEPS, len(steps))] if steps else []))
 
 
 def fitted_steps() -> list[str]:
@@ -183,14 +183,14 @@ def fitted_steps() -> list[str]:
     pipelines = _class("sklearn.pipeline", "Pipeline")
     targets = _class("sklearn.compose", "TransformedTargetRegressor")
     inside: set[int] = set()
-    found: list[str] = []
+    names: list[str] = []
     for one in _fitted_now():
         if isinstance(one, pipelines):
-            found += _learned(_before(one, inside))
+            names += _learned(_before(one, inside))
         elif isinstance(one, targets):
-            found += _learned([("transformer", getattr(one, "transformer_", None))])
+            names += _learned([("transformer", getattr(one, "transformer_", None))])
         inside.add(id(one))
-    return found
+    return names
 
 
 def count_copy(original: object, copied: object) -> None:
@@ -269,14 +269,14 @@ def _before(pipeline: object, inside: set[int]) -> list[tuple[str, object]]:
 
 def _learned(steps: list[tuple[str, object]]) -> list[str]:
     """Names of those that hold what they learned from values of the data."""
-    found: list[str] = []
+    names: list[str] = []
     for name, step in steps:
-        held = getattr(step, "__dict__", {})
-        inner = [part for entry in _INNER for part in held.get(entry) or ()]
+        attributes = getattr(step, "__dict__", {})
+        inner = [part for entry in _INNER for part in attributes.get(entry) or ()]
         if inner:
-            found += _learned([(str(part[0]), part[1]) for part in inner])
+            names += _learned([(str(part[0]), part[1]) for part in inner])
         # scikit-learn's convention. What a summary learned was released, and costs what it says.
-        elif not hasattr(held.get("release_"), "certificate"):
-            ends = {n for n in held if n.endswith("_") and not n.startswith("_")}
-            found += [name] if ends - _OF_COLUMNS else []
-    return found
+        elif not hasattr(attributes.get("release_"), "certificate"):
+            ends = {n for n in attributes if n.endswith("_") and not n.startswith("_")}
+            names += [name] if ends - _OF_COLUMNS else []
+    return names

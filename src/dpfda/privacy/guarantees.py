@@ -65,7 +65,7 @@ class ApproximateDP:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", PureDP(self.epsilon).epsilon)
-        object.__setattr__(self, "delta", below_one(self.delta, "delta", "Use delta=0 for pure."))
+        object.__setattr__(self, "delta", below_one(self.delta, "delta", "Use 0 for pure privacy."))
 
     def __str__(self) -> str:
         return f"({readable(self.epsilon)}, {readable(self.delta)})-differential privacy"

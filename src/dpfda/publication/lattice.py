@@ -157,7 +157,7 @@ def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[F
     if invalid == "refuse" and unusable:
         raise DataError(
             "target must be finite on the lattice; found a value that is not at position "
-            f"{unusable[0]}. Use invalid='repair' to put zero in its place, if the "
+            f"{unusable[0]}. Use $invalid to put zero in its place, if the "
             "sensitivity holds for that. This check is outside the privacy guarantee."
         )
     return [Fraction(0) if value is None else value for value in values]

@@ -186,7 +186,7 @@ def zoom_for(
         If the domain is too short for its distance from zero.
     """
     if not far_enough(domain_range):
-        words = "be longer than 2^-24 of its larger end for scale='zoom'"
+        words = "be longer than 2^-24 of its larger end for scale 'zoom'"
         raise ParameterError(
             "domain", words, f"{domain_range}", "Subtract a public number from all points."
         )

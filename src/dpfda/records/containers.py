@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 
 from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain, put_columns
-from dpfda.numerics.errors import DataError
+from dpfda.numerics.errors import DataError, Location
 from dpfda.records.arrow import (
     arrow_array,
     arrow_cells,
@@ -259,8 +259,9 @@ def rows_of(rows: Column, shape: tuple[int, ...] | None, invalid: str, name: str
         found = _record(rows[number], shape)
         if found is None:
             raise DataError(
-                f"{name} must be a matrix of numbers with rows of one length; found row {number} of "
-                f"another shape than the first. Pass one record a row, NaN for missing values."
+                f"{name} must be a matrix of numbers with rows of one length; found $place of "
+                "another shape than the first. Pass one record a row, NaN for missing values.",
+                place=Location(number),
             )
         matrix[number], offence = found
         if offence is not None and invalid == "refuse":
@@ -273,10 +274,8 @@ Offence = tuple[int, str]
 
 
 def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> DataError:
-    return DataError(
-        f"{name} must be a matrix of numbers; found {kind} in row {row}, column {column}. Pass "
-        f"{wanted}. {OUTSIDE}"
-    )
+    words = f"{name} must be a matrix of numbers; found {kind} in $place. Pass {wanted}. {OUTSIDE}"
+    return DataError(words, place=Location(row, column))
 
 
 def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:

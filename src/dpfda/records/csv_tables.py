@@ -46,10 +46,10 @@ CHUNK_BYTES = 1 << 23
 # Fewer bytes are read line by line in less time than pyarrow is loaded in.
 SMALL = 1 << 16
 BROKEN_FILE = (OSError, EOFError, zlib.error)
-DATED = " Where the column holds times, state how they are written, as in dates='iso' (--dates iso)."
+DATED = " Where the column holds times, state how they are written, as in $dates."
 SHORT = "Complete the line, with an empty cell in the place of each missing value."
 LONG = "Put cells that hold the delimiter in quotes; save decimal commas as points."
-COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ','); thousands have no sign."
+COMMAS = " If commas are decimal signs, use $decimal; thousands have no sign."
 
 
 class Table(NamedTuple):
@@ -237,8 +237,7 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
         raise OrientationError(
             "The header must hold one delimiter: comma, semicolon or tab; found "
             f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
-            "delimiter in quotes; where commas are decimal signs, say so with "
-            "decimal=',' (--decimal ',')."
+            "delimiter in quotes; where commas are decimal signs, say so with $decimal.",
         )
     return found[0] if found else candidates[0]
 
@@ -342,7 +341,7 @@ def read_line(line: bytes, columns: Columns, number: int = 2) -> tuple[list[floa
         numbers = _line_numbers(cells, columns, wrong)
     except DataError as error:
         if columns.invalid == "refuse":
-            raise DataError(f"Line {number}{error} {OUTSIDE}") from None
+            raise DataError(f"Line {number}{error.template} {OUTSIDE}", "", **error.parts) from None
         numbers = [math.inf] * len(columns.numbers)
     return numbers, [_line_label(cells, columns, position, number) for position in columns.labels]
 
@@ -369,7 +368,8 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
                 f"{written} Correct the cell (a missing one is empty, or NA); say what stands for a "
-                "missing value, as in na=('k.A.',) (--na k.A.); or name another column."
+                "missing value, as in $na; or name another column.",
+                na=["'k.A.'"],
             ) from None
     return found
 

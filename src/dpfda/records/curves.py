@@ -13,7 +13,7 @@ import numpy as np
 
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
-from dpfda.numerics.errors import DataError, Kept, OrientationError
+from dpfda.numerics.errors import DataError, Kept, Location, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import so_many
@@ -139,11 +139,9 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
 
 
 # What is offered where records have an axis along which gaps can be filled.
-FILL = "missing='complete' to fill gaps within a record, or "
+FILL = "$missing to fill gaps within a record, or "
 # What it does to the result is said where it is offered.
-REPLACE = (
-    "invalid='repair' to replace each such record by a fixed public one, which draws the result to it"
-)
+REPLACE = "$invalid to replace each such record by a fixed public one, which draws the result to it"
 
 
 def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> None:
@@ -163,10 +161,8 @@ def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> No
         remedy = f"Use {FILL if fills and np.isnan(block[row, column]) else ''}{REPLACE}."
         if matrix.dtype.kind in "iu":
             kind, remedy = TOO_LARGE_INTEGER, "Pass the columns of measurements alone."
-        raise DataError(
-            f"X must be complete and finite; found {kind} in row {first_row + start + row}, column "
-            f"{column}. {remedy} {OUTSIDE}"
-        )
+        words = f"X must be complete and finite; found {kind} in $place. {remedy} {OUTSIDE}"
+        raise DataError(words, place=Location(first_row + start + row, column))
 
 
 def standardized(curves: Curves, weights: Floats) -> Curves:

@@ -6,7 +6,6 @@ Messages name lines of a text file (rows of a Parquet file) and columns, never t
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +18,7 @@ import numpy as np
 
 from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError, Private, needed
+from dpfda.numerics.errors import DataError, Location, ParameterError, Private, needed
 from dpfda.numerics.parameters import choice
 from dpfda.records.cells import OUTSIDE, Dates
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
@@ -52,14 +51,13 @@ ARROW = (".feather", ".arrow", ".arrows", ".ipc")
 EVERY = (*TEXT, *PARQUET, *ARROW, *SPREADSHEETS, *STATISTICS)
 # How to say that there is a header line, where it looks like a record.
 HEADER = (
-    "Add a header line; or say that it is one, by columns='*' (--columns '*'), by the columns' labels "
-    "one by one, or by stating the grid (--grid)."
+    "Add a header line; or say that it is one, by $columns, by the columns' labels one by one, or by "
+    "stating $grid."
 )
 # Whether a file is opened for the names of its columns alone: no record is read, as if it had none.
 HEADER_ALONE: ContextVar[bool] = ContextVar("header alone", default=False)
 # What columns are for, and their labels.
 Uses = Sequence[tuple[str, str]]
-COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
 
 
 @contextmanager
@@ -87,18 +85,13 @@ class InFile(Private):
     header: tuple[str, ...]
     columns: tuple[str, ...] = ()
 
-    def in_file(self, message: str) -> str:
-        """A message about rows and columns of the data, counted from 0, as one about the file."""
-
-        def placed(match: re.Match[str]) -> str:
-            row = int(match[1])
-            where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-            if match[2] is None:
-                return f"{where} of the file"
-            name = repr(self.columns[int(match[2])]) if self.columns else match[2]
-            return f"{where} of the file, column {name}"
-
-        return COUNTED_FROM_0.sub(placed, message)
+    def where(self, place: Location) -> str:
+        """A place in the data, as one in the file."""
+        row, column = place
+        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        if column is None:
+            return f"{where} of the file"
+        return f"{where} of the file, column {repr(self.columns[column]) if self.columns else column}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

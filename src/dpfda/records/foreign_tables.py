@@ -87,8 +87,8 @@ class CellFile:
         for place in numbers:
             if place in self.moments and (stated.dates is None or place not in dated):
                 raise DataError(
-                    f"Column {self.header[place]!r} must hold numbers; found dates. State dates='iso' "
-                    "(--dates iso) where it holds times."
+                    f"Column {self.header[place]!r} must hold numbers; found dates. State $dates "
+                    "where it holds times.",
                 )
         columns = self.columns([*numbers, *labels])
         values, wrong = np.empty((len(columns[0]), len(numbers))), dict[tuple[int, int], str]()

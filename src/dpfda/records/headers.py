@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats
-from dpfda.numerics.errors import OrientationError, ParameterError
+from dpfda.numerics.errors import InPython, OrientationError, ParameterError
 from dpfda.records.cells import NUMBER, OUTSIDE, Dates, UnreadableCellError
 from dpfda.records.lines import DECIMAL_COMMA
 
@@ -220,7 +220,9 @@ def refuse_record_as_grid(grid: Floats | None, rows: Floats | Below, remedy: str
         raise OrientationError(
             "A numeric header is the grid; found one that looks like the increasing curves below it. "
             "Perhaps the header line is missing: then one person's curve would be published as the "
-            f"grid. {remedy} {OUTSIDE}"
+            f"grid. {remedy} {OUTSIDE}",
+            columns="*",
+            grid=InPython("the grid"),
         )
 
 
@@ -357,8 +359,7 @@ def _refuse_argument_column(labels: Sequence[str], groups: str | None) -> None:
             f"A file must hold a curve a row; found a first column called {first!r}, which looks like "
             "the argument of curves in columns.",
             "Transpose the file, so that its header holds the points; for one observation a row, name "
-            "the columns id, time and value (--id, --time, --value); if each row is a curve, remove or "
-            "rename that column.",
+            "the columns $long; if each row is a curve, remove or rename that column.",
         )
 
 
@@ -367,10 +368,12 @@ def _check_one_kind(labels: Sequence[str], positions: Sequence[int]) -> None:
     if any(numeric) and not all(numeric):
         _refuse_mixture(labels, positions)
     if not any(numeric) and len(_families(labels)) > 1:
+        hint, glob = _selection_hint(labels)
         raise OrientationError(
             "Without columns, the columns must be of one family (all numbers, or words that differ "
             f"in a number); found {_described(labels)}.",
-            _selection_hint(labels),
+            hint,
+            columns=glob,
         )
 
 
@@ -380,8 +383,9 @@ def _refuse_mixture(labels: Sequence[str], positions: Sequence[int]) -> None:
     raise OrientationError(
         "Labels of the curve's columns must be all numbers (grid points) or all words; found words in "
         f"{_ranges(words)} and numbers in {_ranges(numbers)}.",
-        "Select the columns of the curve, for example columns='[0-9]*' (--columns '[0-9]*'), and name "
-        "the privacy unit's column as groups (--groups); if the header line is missing, add it.",
+        "Select the columns of the curve, for example $columns, and name the privacy unit's "
+        "column as $groups; if the header line is missing, add it.",
+        columns="[0-9]*",
     )
 
 
@@ -430,18 +434,15 @@ def _columns_are(labels: Sequence[str]) -> str:
     return f"Check the spelling: the labels are words {where}; if the header line is missing, add it."
 
 
-def _selection_hint(labels: Sequence[str]) -> str:
+def _selection_hint(labels: Sequence[str]) -> tuple[str, str]:
+    """How to say which columns are the curve, and the glob in it."""
     family, members = max(_families(labels).items(), key=lambda item: len(item[1]))
     if len(members) == 1:
-        return (
-            "Name the columns of the curve (--columns), with columns='*' for all of them; for a file "
-            "with one observation a row, name the columns id, time and value (--id, --time, --value)."
-        )
+        hint = "Name the columns of the curve, with $columns for all of them; for a file with one "
+        return f"{hint}observation a row, name the columns $long.", "*"
     glob = _glob(family, members, labels)
-    return (
-        f"Select the columns of the curve, for example columns={glob!r} (--columns '{glob}'), and name "
-        "the privacy unit's column, if there is one, as groups (--groups)."
-    )
+    hint = "Select the columns of the curve, for example $columns, and name the privacy unit's column, "
+    return f"{hint}if there is one, as $groups.", glob
 
 
 def _glob(family: str, members: Sequence[str], labels: Sequence[str]) -> str:

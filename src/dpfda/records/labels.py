@@ -27,7 +27,7 @@ from uuid import UUID
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, Integers, is_native
-from dpfda.numerics.errors import DataError
+from dpfda.numerics.errors import DataError, Location
 from dpfda.records.cells import OUTSIDE, is_missing
 from dpfda.records.containers import cells_in
 
@@ -182,14 +182,16 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
         # Another type goes first, wherever it stands: what is said does not depend on the order of rows.
         if False in first:
             raise DataError(
-                f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-                f"{first[False]}. {OUTSIDE}",
+                f"{name} must hold words, numbers or dates; found labels of another type, first in "
+                f"$place. {OUTSIDE}",
                 name,
+                place=Location(first[False]),
             )
         raise DataError(
-            f"{name} must have a label for every {of}; found none in row {first[True]}."
+            f"{name} must have a label for every {of}; found none in $place."
             " A record without its person cannot be protected as that person's.",
             name,
+            place=Location(first[True]),
         )
     return keys
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError, Private
+from dpfda.numerics.errors import DataError, Location, ParameterError, Private
 from dpfda.records.cells import OUTSIDE, is_missing
 from dpfda.records.containers import cells_in, column_of
 from dpfda.records.curves import Curves
@@ -104,8 +104,9 @@ class LongCurves(Private):
             if invalid == "refuse" and start != row:
                 raise DataError(
                     "groups must be the same for all observations of a record; "
-                    f"found two in the record of row {start}.",
+                    "found two in the record of $place.",
                     "groups",
+                    place=Location(start),
                 )
             labels.append(self.groups[row])
         return labels
@@ -123,9 +124,10 @@ class LongCurves(Private):
         if invalid == "refuse" and not good.all():
             raise DataError(
                 "Every observation must be finite and inside the domain "
-                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in row {int(np.argmin(good))}. "
-                "State a domain that holds all times, in their units; or use invalid='repair' to leave "
-                f"observations outside it out. {OUTSIDE}"
+                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in $place. State a domain "
+                "that holds all times, in their units; or use $invalid to leave observations outside it "
+                f"out. {OUTSIDE}",
+                place=Location(int(np.argmin(good))),
             )
         return np.asarray(good)
 
@@ -173,10 +175,8 @@ def curves_from_long(long: LongCurves, basis: Basis, nugget: float, invalid: str
         raise ParameterError("nugget", f"be finite and at least {SMALLEST_NOISE}", repr(nugget))
     unlabelled = np.array([label is None for label in long.ids])
     if invalid == "refuse" and unlabelled.any():
-        raise DataError(
-            "ids must have a label for every observation; found none in row "
-            f"{int(unlabelled.argmax())}. {OUTSIDE}"
-        )
+        words = f"ids must have a label for every observation; found none in $place. {OUTSIDE}"
+        raise DataError(words, place=Location(int(unlabelled.argmax())))
     start, end = basis.domain_range
     good = long.usable(basis.domain_range, invalid)
     deviations = np.sqrt(basis.eigenvalues * (end - start) / basis.eigenvalues.sum())

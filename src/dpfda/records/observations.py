@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
-from dpfda.numerics.errors import DataError, Private
+from dpfda.numerics.errors import DataError, Location, Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of
 from dpfda.records.curves import check_orientation
@@ -194,14 +194,15 @@ def observations_from_array(values: object, grid: Floats, groups: object, invali
         if infinite.any():
             row, column = (int(i) for i in np.unravel_index(infinite.argmax(), matrix.shape))
             raise DataError(
-                f"X must hold finite values and gaps; found an infinity (inf) in row {row}, column "
-                f"{column}. Use invalid='repair' to leave such values out. {OUTSIDE}"
+                "X must hold finite values and gaps; found an infinity (inf) in $place. Use $invalid "
+                f"to leave such values out. {OUTSIDE}",
+                place=Location(row, column),
             )
         if not usable.any(axis=1).all():
             raise DataError(
-                "X must have a value in every row; found none in row "
-                f"{int(np.argmin(usable.any(axis=1)))}. Use invalid='repair' to count such a row as a "
-                f"unit without observations. {OUTSIDE}"
+                "X must have a value in every row; found none in $place. Use $invalid to count such a "
+                f"row as a unit without observations. {OUTSIDE}",
+                place=Location(int(np.argmin(usable.any(axis=1)))),
             )
     rows = matrix.shape[0]
     codes = np.arange(rows) if groups is None else unit_codes(groups, rows, invalid)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda.numerics.arrays import TOO_LARGE, Floats
-from dpfda.numerics.errors import DataError
+from dpfda.numerics.errors import DataError, InPython
 from dpfda.records.arrow import arrow_cells, check_buffers, check_footer, contradiction
 from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER, Dates, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table, buffered
@@ -168,13 +168,14 @@ def _check_types(schema: Schema, numbers: Sequence[int], labels: Sequence[int], 
             if not (text or moment or types.is_null(kind)):
                 raise DataError(
                     f"Column {schema.names[position]!r} must hold dates; found the type {kind}. Leave "
-                    "dates out (--dates), or write it as a date, a timestamp or text."
+                    "$dates out, or write it as a date, a timestamp or text.",
+                    dates=InPython("dates"),
                 )
         elif not (_is_native(kind) or types.is_decimal(kind) or text):
-            remedy = "State dates='iso' (--dates iso) where it holds times." if moment else ""
+            remedy = "State $dates where it holds times." if moment else ""
             raise DataError(
                 f"Column {schema.names[position]!r} must hold numbers; found the type {kind}. "
-                f"Write it as float64, in the units of the bounds. {remedy}".rstrip()
+                f"Write it as float64, in the units of the bounds. {remedy}".rstrip(),
             )
     for position in labels:
         kind = _value_type(schema.field(position).type)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
-from dpfda.numerics.errors import DataError, Kept
+from dpfda.numerics.errors import DataError, Kept, Location
 from dpfda.numerics.parameters import choice
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import OUTSIDE, read_cell, whole_number
@@ -60,8 +60,9 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
         if offence is not None and invalid == "refuse":
             row, kind = offence
             raise DataError(
-                f"X must hold numbers, one point a row; found {kind} in row {row}. Correct it, or pass "
-                f"another column. {OUTSIDE}"
+                f"X must hold numbers, one point a row; found {kind} in $place. Correct it, or pass "
+                f"another column. {OUTSIDE}",
+                place=Location(row),
             )
     else:
         matrix = doubles(matrix_of(values, invalid))
@@ -75,8 +76,9 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
         row = int(np.argmin(usable))
         column = int(np.argmin(np.isfinite(matrix[row])))
         raise DataError(
-            f"X must be finite; found a missing or infinite value in row {row}, column {column}. Use "
-            f"invalid='repair' to leave such points out. {OUTSIDE}"
+            "X must be finite; found a missing or infinite value in $place. Use $invalid to leave such "
+            f"points out. {OUTSIDE}",
+            place=Location(row, column),
         )
     return np.where(usable[:, None], matrix, 0.0), usable
 
@@ -213,9 +215,10 @@ def whole_counts(
             where = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
             raise DataError(
                 f"counts must be numbers of units; found one at position {where} that is negative, "
-                f"missing or, times multiplier={multiplier}, not whole. A table in thousands needs "
-                f"multiplier=1000; shares, rates and weights are no numbers of units. {OUTSIDE}",
+                f"missing or, times $multiplier, not whole. A table in thousands needs "
+                f"1000; shares, rates and weights are no numbers of units. {OUTSIDE}",
                 "counts",
+                multiplier=multiplier,
             )
     return [number for number, _ in found]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import length
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
@@ -73,9 +73,8 @@ def weight_shares(weights: Weights, size: int, invalid: str) -> Floats:
     sound = np.isfinite(column) & (column >= 0)
     if invalid == "refuse" and (first is not None or not sound.all()):
         row = int(np.argmin(sound)) if first is None else first[0]
-        raise DataError(
-            f"weights must be finite and not negative; found another in row {row}. {OUTSIDE}"
-        )
+        words = f"weights must be finite and not negative; found another in $place. {OUTSIDE}"
+        raise DataError(words, place=Location(row))
     # Whether a quotient overflows or underflows depends on weights: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         return np.clip(np.where(sound, column, 0.0) / weights.largest, 0.0, 1.0)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Why a file is not written where it should be: what its name must do, what was found, and what to do.
 OTHERWISE = {
-    None: ("be a new file", "that {} exists", "Choose another path, or pass overwrite=True."),
+    None: ("be a new file", "that {} exists", "Choose another path, or pass $overwrite."),
     "table": ("end in .json", "{}", "For a table of its values: release.to_frame().to_csv(path)."),
     "picture": ("end in .json", "{}", "For a picture: release.plot().figure.savefig(path)."),
     "page": ("end in .json", "{}", "For a page: Path(path).write_text(release.report())."),
@@ -102,7 +102,7 @@ class Release(Published):
         must, found, remedy = OTHERWISE[other]
         raise StorageError(
             f"path must {must}; found {found.format(repr(str(path)))}. The release is kept in "
-            f"{str(kept)!r}. {remedy}"
+            f"{str(kept)!r}. {remedy}",
         )
 
     @classmethod
@@ -335,8 +335,8 @@ def checked(release: Published, level: float, simultaneous: bool, of: Of | None,
         words = f"be {' or '.join(map(repr, stated))} for this {release._CALLED}"
         raise ParameterError("of", words, repr(of), unstated(release, str(of)))
     if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
-        words = "be left out here: it is for of='noise', where what was measured is drawn as well"
-        raise ParameterError("exact", words, "True")
+        words = "be left out here: it is for $of, where what was measured is drawn as well"
+        raise ParameterError("exact", words, "True", of="noise")
     return Asked(level, simultaneous, of or ("noise" if exact else stated[0]), exact)
 
 
@@ -392,7 +392,7 @@ class Banded(Release):
         if asked.of == "population":
             return self._around_population(at, asked, variance)
         if variance is not None:
-            raise ParameterError("variance", "be for of='population'", shown(variance))
+            raise ParameterError("variance", "be for $of", shown(variance), of="population")
         return self._around(at, asked)
 
     def _around(self, at: Floats, asked: Asked) -> Band:

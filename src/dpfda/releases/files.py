@@ -104,7 +104,7 @@ def write_json(path: str | Path, written: dict[str, object], overwrite: bool = F
     if not parameters.flag(overwrite, "overwrite") and parameters.path(path).is_file():
         raise StorageError(
             f"path must be a new file; found that {str(path)!r} exists. Choose another path, or pass "
-            "overwrite=True."
+            "$overwrite.",
         )
     return write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 

@@ -103,8 +103,8 @@ class Moments(file.Written):
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
         found = len(self.radii), len(self.selections)
-        lengths = {len(each.noisy_sum) for each in self.steps}
-        sizes = {each.noise.size for each in self.steps}
+        lengths = {len(step.noisy_sum) for step in self.steps}
+        sizes = {step.noise.size for step in self.steps}
         if (
             len(self.bounds) != count
             or found not in {(0, 0), (count, count)}
@@ -256,21 +256,21 @@ class Moments(file.Written):
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:
         """All noise that was drawn, in its order."""
-        chosen = [each.noise for each in self.selections]
-        return [self.mean_noise, *chosen, *(each.noise for each in self.steps)]
+        chosen = [selection.noise for selection in self.selections]
+        return [self.mean_noise, *chosen, *(step.noise for step in self.steps)]
 
     def added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
         """All noise, with how far one unit moves what it was added to."""
         moved = neighbours.differences(1 << self.mean_exponent)
-        found = [AddedNoise(self.mean_noise, "l2", moved, 0)]
-        found += [
-            noise_on_counts(each.noise, neighbours.differences(each.scale), each.scale, 1 + place)
-            for place, each in enumerate(self.selections)
+        noises = [AddedNoise(self.mean_noise, "l2", moved, 0)]
+        noises += [
+            noise_on_counts(choice.noise, neighbours.differences(choice.scale), choice.scale, 1 + place)
+            for place, choice in enumerate(self.selections)
         ]
         outer = OuterDifference.of(self.order, 1 << self.exponent, neighbours)
-        first = len(found)
-        return found + [
-            AddedNoise(each.noise, "l2", outer, first + i) for i, each in enumerate(self.steps)
+        first = len(noises)
+        return noises + [
+            AddedNoise(step.noise, "l2", outer, first + i) for i, step in enumerate(self.steps)
         ]
 
 
@@ -294,7 +294,7 @@ class OfMoments(OnBasis):
 
     def _checked(self) -> None:
         """Refuse normal noise that loses more together than is said, or is not charged together."""
-        normal = any(isinstance(each.noise, GaussianNoise) for each in self._all_noise)
+        normal = any(isinstance(noise.noise, GaussianNoise) for noise in self._all_noise)
         if normal != (ALL in self.certificate.stages):
             raise ValueError("normal noise, and no other, is charged together")
         check_one_draw(self.certificate, self._all_noise, every=True)

@@ -35,12 +35,12 @@ def report_page(
     charged: Where the ledger has it, by the same names, in words; None without a ledger.
     delta: Of the total, as in `dpfda.privacy.composition.compose`.
     """
-    covered = not any(each.certificate.caveats for each in releases.values())
+    covered = not any(release.certificate.caveats for release in releases.values())
     whole = account(list(releases.values()), delta=delta) if covered else None
     first = next(iter(releases.values()))
     several = len(releases) > 1
-    told = {name: sections(each.facts) for name, each in releases.items()}
-    parts = [_release(name, each, told[name], hashes, charged) for name, each in releases.items()]
+    texts = {name: sections(release.facts) for name, release in releases.items()}
+    parts = [_release(name, one, texts[name], hashes, charged) for name, one in releases.items()]
     if several:
         parts = [_together(releases, whole), *parts]
     return Page(
@@ -48,7 +48,7 @@ def report_page(
         lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
-        appendix=_appendix(told),
+        appendix=_appendix(texts),
     )
 
 
@@ -62,38 +62,38 @@ def _promise(releases: Mapping[str, Published], whole: Account | None) -> str:
     """What all of them promise together, or each by itself where they cannot be added up."""
     if whole is not None:
         return str(whole.total)
-    return "; ".join(dict.fromkeys(claim(each.certificate) for each in releases.values()))
+    return "; ".join(dict.fromkeys(claim(release.certificate) for release in releases.values()))
 
 
 def _together(releases: Mapping[str, Published], whole: Account | None) -> Section:
     rows = [("File", "What", "Guarantee")]
     rows += [
-        (name, f"{each._subject} of {each._of_whom}", claim(each.certificate))
-        for name, each in releases.items()
+        (name, f"{release._subject} of {release._of_whom}", claim(release.certificate))
+        for name, release in releases.items()
     ]
     if whole is None:
-        named = ", ".join(name for name, each in releases.items() if each.certificate.caveats)
-        told = [f"No sum is given: the guarantee of {named} does not cover all that was done."]
-        return Section("All together", told, table=rows)
-    told = [
+        named = ", ".join(name for name, release in releases.items() if release.certificate.caveats)
+        paragraphs = [f"No sum is given: the guarantee of {named} does not cover all that was done."]
+        return Section("All together", paragraphs, table=rows)
+    paragraphs = [
         f"Together these releases of one data set promise {whole.told()}. Found by: {whole.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
     ]
-    whom = dict.fromkeys(each._of_whom for each in releases.values())
+    whom = dict.fromkeys(release._of_whom for release in releases.values())
     if len(whom) > 1:
-        told.append(
+        paragraphs.append(
             f"They are of {', '.join(whom)}. The sum is for whoever is in all of them; if the data "
             "changed between two releases, it holds for whoever was in both."
         )
     if whole.again:
-        told.append(f"{whole.again} of them repeat what another one has paid for, and count once.")
-    return Section("All together", told, table=rows)
+        paragraphs.append(f"{whole.again} of them repeat what another one has paid for, and count once.")
+    return Section("All together", paragraphs, table=rows)
 
 
 def _release(
     name: str,
     release: Published,
-    told: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
     hashes: Mapping[str, str] | None,
     charged: Mapping[str, str] | None,
 ) -> Section:
@@ -111,22 +111,22 @@ def _release(
         facts |= {"File": name, "SHA-256 of the file": hashes[name]}
     if charged is not None:
         facts["Ledger"] = charged[name]
-    words = [Section(title, words) for title, words in told.items() if title not in COMMON]
+    words = [Section(title, words) for title, words in texts.items() if title not in COMMON]
     heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
 
 
-def _appendix(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
+def _appendix(texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
     """What the promise means, once for all; a paragraph that is not of all says of which it is."""
 
     def said(title: str) -> list[str]:
-        paragraphs = dict.fromkeys(words for each in told.values() for words in each.get(title, ()))
+        paragraphs = dict.fromkeys(words for page in texts.values() for words in page.get(title, ()))
         of = {
-            words: [name for name, each in told.items() if words in each.get(title, ())]
+            words: [name for name, page in texts.items() if words in page.get(title, ())]
             for words in paragraphs
         }
         return [
-            words if len(names) == len(told) else f"{words} ({', '.join(names)})"
+            words if len(names) == len(texts) else f"{words} ({', '.join(names)})"
             for words, names in of.items()
         ]
 
@@ -181,8 +181,8 @@ def registry_entry(
     """
     whole, first = account(releases), releases[0]
     certificate = first.certificate
-    subjects = list(dict.fromkeys(f"{each._subject} of {each._of_whom}" for each in releases))
-    made = min((str(each.about.get("created", "")) for each in releases), default="")[:10]
+    subjects = list(dict.fromkeys(f"{release._subject} of {release._of_whom}" for release in releases))
+    created = min((str(release.about.get("created", "")) for release in releases), default="")[:10]
     title = name or first_up("; ".join(subjects))
     slug = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())[:60]
     return {
@@ -197,7 +197,7 @@ def registry_entry(
                 "data_product_type": "Summary statistics",
                 "data_product_region": region or "TO FILL IN",
                 "description": f"Functions published with dpfda: {'; '.join(subjects)}.",
-                "publication_date": made or date.today().isoformat(),
+                "publication_date": created or date.today().isoformat(),
             },
             "dp_variant": {"variant_name": VARIANTS[type(whole.total)]},
             "privacy_loss": {
@@ -216,7 +216,7 @@ def registry_entry(
                 "composition": whole.how,
             },
             "implementation": {
-                "mechanisms": "; ".join(dict.fromkeys(each._made_by for each in releases))
+                "mechanisms": "; ".join(dict.fromkeys(release._made_by for release in releases))
             },
         },
     }

@@ -93,14 +93,14 @@ def certified(
     achieved = guarantee_from_json(written.get("guarantee_recomputed", written["guarantee"]))
     # The best of several runs does not have the law of one run's noise.
     selected = "selected" in mapping(written["about"])
-    made = Certificate.charged(
+    certificate = Certificate.charged(
         (one_cost if selected else earlier)(guarantee, achieved),
         Neighbours.parse(written["neighbours"]),
         name(written["privacy_unit"]),
         *(described() if described else (mapping(written["bound"]), mapping(written["mechanism"]))),
     )
     return replace(
-        made, guarantee=guarantee, achieved=achieved, identity=identity_of(written), caveats=()
+        certificate, guarantee=guarantee, achieved=achieved, identity=identity_of(written), caveats=()
     )
 
 
@@ -109,8 +109,8 @@ def _check_laws(certificate: Certificate, laws: Sequence[AnyLaw]) -> None:
     for cost in certificate.costs:
         # What was charged before a count covers the law that was drawn, if that is there.
         law = cost.drawn or cost
-        bare = all(each.loss == loss_of(each.guarantee) for each in (cost, law))
-        if not bare and not any(_is_of(each, law) for each in laws):
+        bare = all(paid.loss == loss_of(paid.guarantee) for paid in (cost, law))
+        if not bare and not any(_is_of(one, law) for one in laws):
             raise ValueError("a loss is of a law that the release does not hold")
 
 
@@ -118,44 +118,44 @@ def _is_of(law: AnyLaw, cost: Cost) -> bool:
     if not isinstance(cost.guarantee, ApproximateDP):
         return law.loss(cost.guarantee) == cost.loss
     # How large it is at least has been checked; here is asked of what law.
-    made = [law.loss(one) for one in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
+    losses = [law.loss(one) for one in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
     return any(
         type(loss) is type(cost.loss)
         and getattr(loss, "dimension", None) == getattr(cost.loss, "dimension", None)
-        for loss in made
+        for loss in losses
     )
 
 
-def laws_in(held: Iterable[object], parts: bool = True) -> list[AnyLaw]:
+def laws_in(contents: Iterable[object], parts: bool = True) -> list[AnyLaw]:
     """All noise that is held, at any depth; parts: whether also that of releases inside it.
 
     What a certificate says of a law is no noise.
     """
-    found: list[AnyLaw] = []
-    for each in held:
-        if isinstance(each, Certificate) or (isinstance(each, Certified) and not parts):
+    laws: list[AnyLaw] = []
+    for part in contents:
+        if isinstance(part, Certificate) or (isinstance(part, Certified) and not parts):
             continue
-        if isinstance(each, Law):
-            found.append(cast("AnyLaw", each))
-        elif isinstance(each, Mapping):
-            found += laws_in(each.values(), parts)
-        elif is_dataclass(each):
-            found += laws_in(vars(each).values(), parts)
-        elif isinstance(each, tuple) and is_dataclass(next(iter(each), None)):
-            found += laws_in(each, parts)
-    return found
+        if isinstance(part, Law):
+            laws.append(cast("AnyLaw", part))
+        elif isinstance(part, Mapping):
+            laws += laws_in(part.values(), parts)
+        elif is_dataclass(part):
+            laws += laws_in(vars(part).values(), parts)
+        elif isinstance(part, tuple) and is_dataclass(next(iter(part), None)):
+            laws += laws_in(part, parts)
+    return laws
 
 
-def charged(written: Mapping[str, object], held: Json) -> Certificate:
+def charged(written: Mapping[str, object], entries: Json) -> Certificate:
     """The certificate in a release's file of any version, by what else the file holds.
 
     Where that has noise of its own, losses are of no law but those that are held. In version 1 the costs
     of one sum, and of its count, are known where no other noise is held.
     """
-    laws, earlier = laws_in(held.values()), one_cost
-    if "divisor" in held and len(laws) == 1 + isinstance(held["divisor"], NoisyCount):
-        earlier = partial(sum_costs, held["noise"], held["divisor"])
-    return certified(written, earlier, laws=laws if laws_in(held.values(), parts=False) else None)
+    laws, earlier = laws_in(entries.values()), one_cost
+    if "divisor" in entries and len(laws) == 1 + isinstance(entries["divisor"], NoisyCount):
+        earlier = partial(sum_costs, entries["noise"], entries["divisor"])
+    return certified(written, earlier, laws=laws if laws_in(entries.values(), parts=False) else None)
 
 
 def identity_of(written: Mapping[str, object]) -> str:
@@ -314,22 +314,22 @@ def checked_promise(
     Raises ValueError if noise is too small for what it cost, a part was charged elsewhere, or noise and
     parts give more or less than was achieved as the certificate says.
     """
-    terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
+    terms = {(promise.neighbours, promise.unit) for promise in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
     # A file of version 1 says one cost for all that was done, and so does what was made of it.
     one = [cost.loss for cost in certificate.costs] == [loss_of(certificate.guarantee)]
     within_it = all(_at_most(part.guarantee, certificate.guarantee) for part in parts)
     if len(terms) > 1 or not (within_it and (one or set(charged) <= set(certificate.charges))):
         raise ValueError("a part was charged elsewhere, or protects others")
-    found, paid = given(certificate, noises)
+    achieved, paid = given(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
-    found += [one for part in parts for one in part.achieved_within(claim)]
+    achieved += [one for part in parts for one in part.achieved_within(claim)]
     shared = parts and ALL in certificate.stages
     # Of noise that was drawn for all parts each part sees some.
-    least = found if shared else [added(found)] if found else []
-    if not all(_at_most(each, stated) for each in least):
+    least = achieved if shared else [added(achieved)] if achieved else []
+    if not all(_at_most(guarantee, stated) for guarantee in least):
         raise ValueError("less is said to be achieved than the noise gives")
-    if not found or len(paid) + len(charged) < len(certificate.costs):
+    if not achieved or len(paid) + len(charged) < len(certificate.costs):
         believed = _at_most(_comparable(claim, stated), stated, _rounding_of(held))
         return certificate if believed else certificate.fulfilled(claim)
     if not shared and not _at_most(_comparable(stated, least[0]), least[0]):
@@ -347,16 +347,16 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
     every: Whether a unit may move all of it as far at once, so that it gives no less either.
     Raises ValueError.
     """
-    normal = [each for each in noises if isinstance(each.noise, NORMAL)]
+    normal = [noise for noise in noises if isinstance(noise.noise, NORMAL)]
     if ALL not in certificate.stages:
         return
     if not normal:
-        _check_one_box([each.noise for each in noises])
+        _check_one_box([noise.noise for noise in noises])
         return
     if len(normal) < len(noises):
         raise ValueError("not all noise of one draw is normal")
     stated, unit = certificate.achieved, ZeroConcentratedDP(Fraction(1))
-    lost: Guarantee = added([each._exactly(unit) for each in normal])
+    lost: Guarantee = added([noise._exactly(unit) for noise in normal])
     if isinstance(stated, ApproximateDP) and isinstance(lost, ZeroConcentratedDP):
         mu = root_at_least(2 * lost.rho)
         far = mu > FARTHEST * (1 + stated.epsilon)
@@ -384,14 +384,14 @@ def given(
     Raises ValueError if it is too small for what it cost.
     """
     costs, paid = certificate.costs, dict[int, list[Guarantee]]()
-    for each in noises:
-        place = each.cost % len(costs)
+    for noise in noises:
+        place = noise.cost % len(costs)
         asked, before = costs[place].guarantee, paid.setdefault(place, [])
         if before:
             asked = without(asked, before)
-        elif each is not noises[-1]:
+        elif noise is not noises[-1]:
             asked = pure_part(asked)
-        achieved = each.achieved(asked)
+        achieved = noise.achieved(asked)
         if not _at_most(achieved, asked):
             raise ValueError("the noise is too small for what was charged")
         before.append(achieved)

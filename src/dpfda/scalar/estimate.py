@@ -81,10 +81,10 @@ class _Equations:
             float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
         )  # fmt: skip
 
-    def aside(self, found: Floats) -> tuple[float, float]:
+    def aside(self, coefficients: Floats) -> tuple[float, float]:
         """What b takes from the noise, and from that of the means, beside the target itself."""
-        own = float(np.sum((self.across - self.inner.T @ found) ** 2))
-        return own, float(self.moved @ found**2)
+        own = float(np.sum((self.across - self.inner.T @ coefficients) ** 2))
+        return own, float(self.moved @ coefficients**2)
 
     def error(self, residual: float, aside: tuple[float, float]) -> Floats:
         """Covariance (p, p) of the error: sampling, and noise."""
@@ -127,16 +127,16 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     whole = max(float(np.trace(second[: eigenvalues.size, : eigenvalues.size])), 1e-300)
     sizes = np.tile(SCALES, len(falls))[:, None] / whole
     priors = given.priors(np.repeat(falls, SCALES.size, axis=0), sizes)
-    residual, found = variance, np.zeros(len(mixed))
+    residual, coefficients = variance, np.zeros(len(mixed))
     unknown = given.alone**2, given.moved_alone
     posterior = np.zeros_like(second)
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
-        error = given.error(residual, given.aside(found) if round_ else unknown)
-        found, posterior = _weighed(second, mixed, priors, [error] * len(priors))
-        left = variance - 2 * float(mixed @ found) + float(found @ second @ found)
+        error = given.error(residual, given.aside(coefficients) if round_ else unknown)
+        coefficients, posterior = _weighed(second, mixed, priors, [error] * len(priors))
+        left = variance - 2 * float(mixed @ coefficients) + float(coefficients @ second @ coefficients)
         residual = max(left, LEAST * variance)
-    return Explained(found, (posterior + posterior.T) / 2, variance, residual)
+    return Explained(coefficients, (posterior + posterior.T) / 2, variance, residual)
 
 
 def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
@@ -155,7 +155,7 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     falls[:, 0] *= LEVEL
     second, seen = given.clear()
     count = eigenvalues.size
-    own, all_ = (falls @ np.diag(each)[:count] for each in (second, moments.matrix))
+    own, all_ = (falls @ np.diag(matrix)[:count] for matrix in (second, moments.matrix))
     # Covariates are seen first.
     known = 1.0 + max(0, seen - (len(second) - count))
     reach = student_quantile(REACHED, known) / float(normal_quantile(REACHED))
@@ -164,30 +164,30 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
     asides = [(across + prior @ inner, prior @ given.moved) for prior in priors]
     errors = [given.error(model.residual, aside) for aside in asides]
-    found, covariance = _weighed(second, given.mixed, priors, errors)
-    off = found - model.coefficients
+    coefficients, covariance = _weighed(second, given.mixed, priors, errors)
+    off = coefficients - model.coefficients
     return np.asarray(covariance + np.outer(off, off))
 
 
 def _falls(eigenvalues: Floats) -> Floats:
     """Variances (3, K) of coefficients, beside that of the first."""
-    return np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
+    return np.array([(eigenvalues / eigenvalues[0]) ** exponent for exponent in EXPONENTS])
 
 
 def _weighed(
     second: Floats, mixed: Floats, priors: Floats, errors: Sequence[Floats]
 ) -> tuple[Floats, Floats]:
     """Posterior mean and covariance of b over priors (q, p) weighed by their evidence."""
-    held = list(zip(priors, errors, strict=True))
-    logs = np.array([_evidence(second, mixed, *each) for each in held])
+    laws = list(zip(priors, errors, strict=True))
+    logs = np.array([_evidence(second, mixed, *law) for law in laws])
     weights = np.exp(logs - logs.max())
     kept = weights > LIGHT * weights.sum()
-    made = [_posterior(second, mixed, *each) for each, keep in zip(held, kept, strict=True) if keep]
+    posteriors = [_posterior(second, mixed, *law) for law, keep in zip(laws, kept, strict=True) if keep]
     weights = weights[kept] / weights[kept].sum()
-    means = np.array([mean for mean, _ in made])
-    found = weights @ means
-    spread = np.einsum("i,ijk->jk", weights, np.array([each for _, each in made]))
-    return found, spread + (means - found).T @ (weights[:, None] * (means - found))
+    means = np.array([one for one, _ in posteriors])
+    mean = weights @ means
+    spread = np.einsum("i,ijk->jk", weights, np.array([covariance for _, covariance in posteriors]))
+    return mean, spread + (means - mean).T @ (weights[:, None] * (means - mean))
 
 
 def _posterior(second: Floats, mixed: Floats, prior: Floats, error: Floats) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import reals, shown, whole
 from dpfda.publication import Prepared
 from dpfda.records.cells import OUTSIDE
@@ -160,15 +160,16 @@ class PrivateScoreCurves(Estimator):
                 f"outcomes must have one entry a score ({len(numbers)}); found {len(found)}."
             )
         if invalid == "refuse" and (found == OTHER).any():
-            where = f" in row {int(np.argmax(found == OTHER))}"
-            raise none_of("outcomes", "codes", codes, where, "outcomes")
+            raise none_of("outcomes", "codes", codes, int(np.argmax(found == OTHER)), "outcomes")
         offences = {"outcomes": found < 0, "scores": ~np.isfinite(numbers)}
         for name, broken in offences.items() if invalid == "refuse" else ():
             if broken.any():
-                row = int(np.argmax(broken))
-                words = f"{name} must have a number in every row; found none in row {row}. "
-                remedy = "Correct it, or use invalid='repair' to leave such records out. "
-                raise DataError(words + remedy + OUTSIDE, name)
+                raise DataError(
+                    f"{name} must have a number in every row; found none in $place. Correct it, or use "
+                    f"$invalid to leave such records out. {OUTSIDE}",
+                    name,
+                    place=Location(int(np.argmax(broken))),
+                )
         usable = ~np.any([*offences.values()], axis=0)
         owners, units = units_of(groups, len(numbers), invalid)
         plan = self._plan(units, groups)

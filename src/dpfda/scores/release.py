@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several, so_many
 from dpfda.privacy.guarantees import Neighbours
@@ -339,7 +339,7 @@ def _within(given: ArrayLike, ends: tuple[float, float], name: str) -> Floats:
     try:
         return check_points(given, ends)
     except ParameterError as error:
-        raise ParameterError(name, error.constraint, error.found, error.remedy) from None
+        raise error.having(parameter=InPython(name)) from None
 
 
 def _like(given: ArrayLike, values: Floats) -> float | Floats:

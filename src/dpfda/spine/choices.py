@@ -10,7 +10,7 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import Bound, ValueBounds, read_bounds
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, InPython, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan
@@ -34,10 +34,10 @@ def check_choices(estimator: Estimator) -> Guarantee:
         remedy = "Derive from PrivateMean or another mean of curves."
         raise ParameterError("embed", words, f"one of {type(estimator).__name__}", remedy)
     if settings.domain.step is not None and not estimator._stepped:
-        words = "be None but for densities, quantiles and survival"
+        words = "be $none but for densities, quantiles and survival"
         raise ParameterError("step", words, shown(settings.domain.step))
     if settings.domain.atoms and not estimator._atomic:
-        raise ParameterError("atoms", "be None but for densities", shown(settings.domain.atoms))
+        raise ParameterError("atoms", "be $none but for densities", shown(settings.domain.atoms))
     check_basis(getattr(estimator, "basis", None))
     return guarantee
 
@@ -86,7 +86,7 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
     given = unit.public_size
     neighbours = unit.relation
     if neighbours is Neighbours.REPLACE_ONE and given is not None:
-        words = "be None under replace-one neighbours, where the number of units is public"
+        words = "be $none under replace-one neighbours, where the number of units is public"
         raise ParameterError("public_size", words, shown(given))
     check_count(neighbours, count, invalid)
     if neighbours is Neighbours.REPLACE_ONE:
@@ -133,8 +133,8 @@ def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> 
     """
     if neighbours is Neighbours.REPLACE_ONE and count < 2:
         raise DataError(
-            f"There must be at least two privacy units; found {count} "
-            f"({count} sample(s), n_samples = {count})."
+            f"There must be at least two privacy units; found {count}$samples.",
+            samples=InPython(f" ({count} sample(s), n_samples = {count})"),
         )
     if neighbours is Neighbours.ADD_REMOVE and count < 2 and invalid == "refuse":
         raise DataError(
@@ -194,7 +194,7 @@ def mean_plan(
     }
     for name, value in asked.items():
         if value is not None and not made.answers_with_line:
-            words = "be None but for the default mean of curves between bounds"
-            remedy = "Give bounds=(lower, upper) and no basis or mechanism of your own."
+            words = "be $none but for the default mean of curves between bounds"
+            remedy = "Give $bounds and no basis or mechanism of your own."
             raise ParameterError(name, words, str(value), remedy)
     return made

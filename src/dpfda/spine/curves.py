@@ -166,8 +166,9 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
 def stated_ends(ends: object) -> object:
     """The public ends of the domain of irregular curves. Raises ParameterError if there are none."""
     if ends is None:
-        remedy = "The span of the observed times is private; pass the public ends, domain=(a, b)."
-        raise ParameterError("domain_range", "be given for irregular curves", "None", remedy)
+        remedy = "The span of the observed times is private; pass the public ends, $domain."
+        words = "be given for irregular curves"
+        raise ParameterError("domain_range", words, "None", remedy, domain=["a", "b"])
     return ends
 
 

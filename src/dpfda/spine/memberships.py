@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.corners import Covariate
 from dpfda.numerics.arrays import Cells, Flags, Integers, is_native
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 from dpfda.numerics.parameters import entries, pair, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
@@ -40,7 +40,7 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
 
 IN_TWO = (
     "Then its data would be released twice and cost twice. Keep one group a unit; where each went "
-    "through all conditions, release the mean of each unit's difference. Or use invalid='repair' to "
+    "through all conditions, release the mean of each unit's difference. Or use $invalid to "
     "count a unit in the group of its first record, without its records of other groups."
 )
 
@@ -69,14 +69,15 @@ def read_memberships(
     if own is not None and len(own) != count:
         raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
     if invalid == "refuse" and None in keys:
-        raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
+        words = "y must have a group for every record; found none in $place."
+        raise DataError(words, place=Location(keys.index(None)))
     first: dict[Key, Key] = {}
     # Units without a label of their own are one unit, as in `PrivateMean`.
     settled = keys if own is None else [first.setdefault(*pair) for pair in zip(own, keys, strict=True)]
     other = np.array([one != key for one, key in zip(settled, keys, strict=True)], dtype=np.bool_)
     if invalid == "refuse" and other.any():
-        row = int(np.argmax(other))
-        raise DataError(f"Every unit must be in one group; found a unit in two, at row {row}. {IN_TWO}")
+        words = f"Every unit must be in one group; found a unit in two, at $place. {IN_TWO}"
+        raise DataError(words, place=Location(int(np.argmax(other))))
     return settled, other
 
 
@@ -94,8 +95,8 @@ def read_levels(
     keys = [label_key(level) if given is None else level_key(level) for level in levels]
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         words = "be two or more different groups"
-        remedy = "Compare at least two."
-        raise ParameterError("levels", words, f"{len(levels)} (n_samples = {len(memberships)})", remedy)
+        samples = InPython(f" (n_samples = {len(memberships)})")
+        raise ParameterError("levels", words, len(levels), "Compare two$samples.", samples=samples)
     return levels
 
 
@@ -163,13 +164,15 @@ def names_of_levels(levels: Sequence[object]) -> list[str]:
 
 
 def none_of(
-    name: str, stated: str, labels: Sequence[object], where: str, parameter: str = ""
+    name: str, stated: str, labels: Sequence[object], row: int | None, parameter: str = ""
 ) -> DataError:
     """Refusal of a label without a meaning; nothing is repaired by leaving out what was not stated."""
+    where, place = ("", {}) if row is None else (" in $place", {"place": Location(row)})
     return DataError(
         f"{name} must hold one of the {stated} {shown(list(labels))}; found another label{where}. State "
         f"all {stated} that occur, or leave the records of others out beforehand. {OUTSIDE}",
         parameter,
+        **place,
     )
 
 
@@ -315,8 +318,7 @@ def read_covariates(
             places = members(column, levels, each.name)
             fits, found = places >= 0, np.maximum(places, 0)
             if invalid == "refuse" and (places == OTHER).any():
-                where = f" in row {int(np.argmax(places == OTHER))}"
-                raise none_of(each.name, "levels", [*each.levels], where)
+                raise none_of(each.name, "levels", [*each.levels], int(np.argmax(places == OTHER)))
         if len(found) != count:
             raise DataError(
                 f"{each.name} must have one entry a {records} ({count}); found {len(found)}."
@@ -324,8 +326,8 @@ def read_covariates(
         if invalid == "refuse" and not fits.all():
             raise DataError(
                 f"{each.name} must have a usable value for every {records}; found one that is missing "
-                f"or no finite number in row {int(np.argmin(fits))}. Use invalid='repair' to leave "
-                f"such records out. {OUTSIDE}"
+                f"or no finite number in $place. Use $invalid to leave such records out. {OUTSIDE}",
+                place=Location(int(np.argmin(fits))),
             )
         made.append(found)
         usable &= fits

@@ -209,7 +209,7 @@ class PrivacyUnit(Gathered):
         for size in sizes.values() if isinstance(sizes, Mapping) else [sizes]:
             _positive(size, "public_size")
         if self.design_size is not None:
-            whole(self.design_size, "design_size", words="be None or a positive integer")
+            whole(self.design_size, "design_size", words="be $none or a positive integer")
         self._set(neighbours=str(relation))
 
     @property

@@ -15,7 +15,7 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
-from dpfda.numerics.errors import DataError, Kept, ParameterError, Private
+from dpfda.numerics.errors import DataError, Kept, Location, ParameterError, Private
 from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import known
@@ -406,8 +406,8 @@ def read_block(
     curves = standardized(curves, basis.weights) if reading.standardize else curves
     made = embedding.curves(curves, basis.weights.size)
     if reading.invalid == "refuse" and not made.usable.all():
-        row = first_row + int(np.argmin(made.usable))
-        raise DataError(f"embed must give finite numbers; found others for row {row}. {OUTSIDE}")
+        words = f"embed must give finite numbers; found others for $place. {OUTSIDE}"
+        raise DataError(words, place=Location(first_row + int(np.argmin(made.usable))))
     return made
 
 

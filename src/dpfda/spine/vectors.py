@@ -234,8 +234,8 @@ class OfCurves(Estimator, Generic[Planned]):
         guarantee, reading = check_choices(self), self.settings.reading
         check_interval(self.basis, self.CALLED, "Give curves on an interval.")
         if reading.standardize or reading.missing == "pooled":
-            words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
-            raise ParameterError("reading", words, shown(reading))
+            words = f"have $missing, and no standardize, for {self.CALLED}"
+            raise ParameterError("reading", words, shown(reading), missing=("refuse", "complete"))
         value_bounds(self.bounds, self.CALLED)
         return guarantee
 

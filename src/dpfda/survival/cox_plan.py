@@ -230,8 +230,9 @@ def _chosen(method: str, guarantee: Guarantee, model: Model) -> list[str]:
     entries = Rounds(model, guarantee, Neighbours.REPLACE_ONE).entries
     if method == ROUNDS and isinstance(guarantee, PureDP):
         raise RefusedMechanismError(
-            "delta", "be positive for method='rounds'", "0",
-            "Its rounds get normal noise. Set delta (for example 1e-6), or rho; or use method='table'.",
+            "delta", "be positive for method 'rounds'", "0",
+            "Its rounds get normal noise. Set delta (for example 1e-6), or rho; or use $method.",
+            method="table",
         )  # fmt: skip
     if method != TABLE and not isinstance(guarantee, PureDP) and entries > MOST_ENTRIES:
         words = f"be fewer, or have fewer strata: {MOST_ENTRIES} numbers a round at most"

@@ -186,11 +186,11 @@ class ReleasedCox(OnTime):
         level : float
             Probability of finding a difference where there is none.
         """
-        names = [each.name for each in self.terms.covariates]
+        names = [covariate.name for covariate in self.terms.covariates]
         wanted = self.terms.covariates[names.index(label(covariate, "covariate", names))]
         rows = [self.model.hazards + self.effects.index(term) for term in wanted.terms]
-        found, covariance = self._law[0].at[rows], self._covariance("population")[np.ix_(rows, rows)]
-        statistic = float(found @ np.linalg.solve(covariance, found))
+        effects, covariance = self._law[0].at[rows], self._covariance("population")[np.ix_(rows, rows)]
+        statistic = float(effects @ np.linalg.solve(covariance, effects))
         p_value = float(scipy.special.chdtrc(len(rows), statistic))
         null = f"the hazard does not depend on {covariate}"
         compared = wanted.levels or (covariate,)
@@ -219,16 +219,16 @@ class ReleasedCox(OnTime):
             raise ParameterError("at", "be a mapping such as {'age': 70}", type(at).__name__)
         given = {**(at or {}), **values}
         self._terms_at(given)
-        numbers = {each.name for each in self.terms.covariates if each.bounds is not None}
+        numbers = {covariate.name for covariate in self.terms.covariates if covariate.bounds is not None}
         place = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
-        made = replace(self, place=place)
+        release = replace(self, place=place)
         # It is the law of the same parameters wherever it is looked at.
-        vars(made)["_law"] = self._law
-        return made
+        vars(release)["_law"] = self._law
+        return release
 
     def _terms_at(self, place: Mapping[str, object]) -> Floats:
         """Terms (d,) at values of covariates; strata are checked."""
-        own = {each.name: each for each in self.strata}
+        own = {stratum.name: stratum for stratum in self.strata}
         for name in own.keys() & place.keys():
             own[name].at(place[name])
         return self.terms.point({k: v for k, v in place.items() if k not in own})[1:]
@@ -347,7 +347,7 @@ class ReleasedCox(OnTime):
         return super()._columns(at, asked) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        lines = [each._line(name, level) for name, each in self.shown.items()]
+        lines = [curve._line(name, level) for name, curve in self.shown.items()]
         return self._curve(lines, baseline=0.0)
 
     @property
@@ -372,15 +372,15 @@ class ReleasedCox(OnTime):
         return population, Claim("noise", "the same model without noise", units)
 
     def _stated(self) -> Stated:
-        told = ", ".join(each.describe() for each in self.terms.covariates)
-        strata = ", ".join(each.describe() for each in self.strata)
+        covariates = ", ".join(covariate.describe() for covariate in self.terms.covariates)
+        strata = ", ".join(stratum.describe() for stratum in self.strata)
         apart = f", with a baseline for each of {strata}" if strata else ""
-        tested = {each.name: str(self.test(each.name)) for each in self.terms.covariates if each.levels}
+        tested = {one.name: str(self.test(one.name)) for one in self.terms.covariates if one.levels}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         ratios = self.hazard_ratios
         return Stated(
-            f"How the hazard of an event over {self._spoken_domain} depends on {told}{apart}: hazard "
-            "ratios, and the survival curve at any values, from a model of proportional hazards.",
+            f"How the hazard of an event over {self._spoken_domain} depends on {covariates}{apart}: "
+            "hazard ratios, and the survival curve at any values, from a model of proportional hazards.",
             public=[*coding, domain_words(self)],
             noise=self._noise_words,
             bounded=["Covariates outside their bounds count as the nearest end."],
@@ -398,8 +398,8 @@ class ReleasedCox(OnTime):
         )
 
     def _change(self, term: str) -> str:
-        each = next(c for c in self.terms.covariates if term in c.terms)
-        return f"{term} beside {each.levels[0]}" if each.levels else f"one unit of {term}"
+        covariate = next(c for c in self.terms.covariates if term in c.terms)
+        return f"{term} beside {covariate.levels[0]}" if covariate.levels else f"one unit of {term}"
 
     @property
     def _noise_words(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases.lifetimes import CENSORED
 from dpfda.numerics.arrays import Flags, Integers
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records.cells import OUTSIDE
 from dpfda.spine.memberships import OTHER, level_key, members, public_labels
@@ -75,11 +75,13 @@ class Coding:
         if given and invalid == "repair" and not self.stated:
             raise ParameterError(
                 "censored",
-                "be stated, and the causes, where events are read with invalid='repair'",
+                "be stated, and the causes, where events are read with $invalid",
                 "a coding by default",
                 "Follow-ups of any other code are left out then: with codes that are not those of the "
                 "data a wrong curve would be published. Where 1 is an event and 0 is censoring: "
-                "causes=(1,), censored=(0,).",
+                "$causes, $censored.",
+                causes=[1],
+                censored=[0],
             )
         return self
 
@@ -107,10 +109,13 @@ class Coding:
         """
         if (ends == UNCODED).any():
             raise DataError(
-                f"event must have the codes that are stated ({self.describe()}); found another in row "
-                f"{int(np.argmax(ends == UNCODED))}. State what each code means: causes=(2,), "
-                f"censored=(1,) where 2 is an event, 1 censoring. {OUTSIDE}",
+                f"event must have the codes that are stated ({self.describe()}); found another in "
+                "$place. State what each code means: $causes, $censored where 2 is an event, 1 "
+                f"censoring. {OUTSIDE}",
                 "event",
+                place=Location(int(np.argmax(ends == UNCODED))),
+                causes=[2],
+                censored=[1],
             )
 
     def refuse(self, offences: Mapping[tuple[str, str], Flags], given: bool) -> None:
@@ -120,12 +125,13 @@ class Coding:
         given: Whether there are events.
         Raises DataError, with the row.
         """
-        stated = f" (and causes={self.causes}, censored={self.censored})" if given else ""
-        remedy = f"Correct them, or use invalid='repair'{stated} to leave such follow-ups out."
+        stated = " (and $causes, $censored)" if given else ""
+        remedy = f"Correct them, or use $invalid{stated} to leave such follow-ups out. {OUTSIDE}"
         for (name, words), broken in offences.items():
             if broken.any():
-                where = f"in row {int(np.argmax(broken))}"
-                raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
+                place = Location(int(np.argmax(broken)))
+                codes = {"causes": [*self.causes], "censored": [*self.censored]}
+                raise DataError(f"{name} must {words} in $place. {remedy}", name, place=place, **codes)
 
     def read(self, event: object) -> Integers:
         """Number of each follow-up's cause, or `CENSORED`; `UNCODED` for another code, less for none."""

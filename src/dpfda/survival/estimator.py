@@ -151,7 +151,7 @@ class PrivateSurvival(Estimator):
         """
         if is_dask(time):
             if weights is not None:
-                raise ParameterError("weights", "be None but for follow-ups in memory", "weights")
+                raise ParameterError("weights", "be $none but for follow-ups in memory", "weights")
             said = {"event": event, "start": start, "by": by}
             said = {name: column for name, column in said.items() if column is not None}
             self.release_ = fit_on_cluster(self, time, groups, said or None)

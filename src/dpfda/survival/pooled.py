@@ -47,8 +47,7 @@ def read_follow_ups(
         # to leave follow-ups out, the remedy for all others, would change what they say.
         coding.refuse_others(ends)
         if (member == OTHER).any():
-            where = f" in row {int(np.argmax(member == OTHER))}"
-            raise none_of("by", "levels", levels, where, "by")
+            raise none_of("by", "levels", levels, int(np.argmax(member == OTHER)), "by")
     offences = {
         ("event", "have a code for every follow-up; found none"): ends < CENSORED,
         ("by", "have a level for every follow-up; found none"): member < 0,

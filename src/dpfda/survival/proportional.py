@@ -75,7 +75,7 @@ class Model:
     @property
     def baselines(self) -> int:
         """Number S of strata, at least one."""
-        return int(np.prod([each.ends for each in self.strata], dtype=np.int64))
+        return int(np.prod([stratum.ends for stratum in self.strata], dtype=np.int64))
 
     @property
     def hazards(self) -> int:
@@ -91,10 +91,10 @@ class Model:
     def moments(self) -> tuple[Floats, Floats]:
         """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
         means, own = [], []
-        for each in self.terms.covariates:
-            share = 0.0 if each.bounds is not None else 1 / each.ends
-            means += [share] * len(each.terms)
-            own.append(np.eye(len(each.terms)) * (share or 1 / 3))
+        for covariate in self.terms.covariates:
+            share = 0.0 if covariate.bounds is not None else 1 / covariate.ends
+            means += [share] * len(covariate.terms)
+            own.append(np.eye(len(covariate.terms)) * (share or 1 / 3))
         first = np.array(means)
         products, start = np.multiply.outer(first, first), 0
         for block in own:
@@ -106,8 +106,9 @@ class Model:
     def stratum(self, levels: dict[str, str]) -> int:
         """Place of the stratum of stated levels; the first level where one is not stated."""
         place = 0
-        for each in self.strata:
-            place = place * each.ends + each.levels.index(levels.get(each.name, each.levels[0]))
+        for stratum in self.strata:
+            level = levels.get(stratum.name, stratum.levels[0])
+            place = place * stratum.ends + stratum.levels.index(level)
         return place
 
     def information(
@@ -233,15 +234,15 @@ class Combinations:
 
     @property
     def _numbers(self) -> int:
-        return sum(each.bounds is not None for each in self.model.terms.covariates)
+        return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
 
-    def _ends(self, each: Covariate) -> int:
-        return each.ends if each.bounds is None else PARTS.get(self._numbers, 2)
+    def _ends(self, covariate: Covariate) -> int:
+        return covariate.ends if covariate.bounds is None else PARTS.get(self._numbers, 2)
 
     @property
     def size(self) -> int:
         """Number of combinations, strata among them."""
-        terms = [self._ends(each) for each in self.model.terms.covariates]
+        terms = [self._ends(covariate) for covariate in self.model.terms.covariates]
         return self.model.baselines * int(np.prod(terms, dtype=np.int64))
 
     @property
@@ -252,21 +253,21 @@ class Combinations:
     @cached_property
     def terms(self) -> Floats:
         """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        made = []
-        for each in self.model.terms.covariates:
-            if each.bounds is None:
-                made.append(np.eye(each.ends)[:, 1:])
+        columns = []
+        for covariate in self.model.terms.covariates:
+            if covariate.bounds is None:
+                columns.append(np.eye(covariate.ends)[:, 1:])
             else:
-                parts = self._ends(each)
-                made.append(((2 * np.arange(parts) + 1) / parts - 1)[:, None])
-        return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*made)]))
+                parts = self._ends(covariate)
+                columns.append(((2 * np.arange(parts) + 1) / parts - 1)[:, None])
+        return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*columns)]))
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
         place = strata.astype(np.int64)
-        for each, column in zip(self.model.terms.covariates, columns, strict=True):
-            parts = self._ends(each)
-            own = column if each.bounds is None else np.floor((column + 1) / 2 * parts)
+        for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
+            parts = self._ends(covariate)
+            own = column if covariate.bounds is None else np.floor((column + 1) / 2 * parts)
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -305,11 +306,11 @@ class Combinations:
         seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
         spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
         start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent))
-        found = start
+        estimate = start
         information = np.zeros((model.parameters,) * 2)
         for _ in range(ROUNDS):
-            hazards = np.exp(found.at[: model.hazards]).reshape(model.baselines, 1, -1)
-            effects = found.at[model.hazards :]
+            hazards = np.exp(estimate.at[: model.hazards]).reshape(model.baselines, 1, -1)
+            effects = estimate.at[model.hazards :]
             factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
             rates = hazards * factor
             # Who has an event in a cell has it early where hazards are high.
@@ -325,8 +326,8 @@ class Combinations:
             of_cells = rough[: model.hazards].mean()
             deviations = np.array([of_cells, of_cells, rough[-1]])
             information = model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
-            found = start.from_here(found.at).seen(gradient, information, noise)
-        return found, information
+            estimate = start.from_here(estimate.at).seen(gradient, information, noise)
+        return estimate, information
 
     def _products(self, moved: Floats) -> Floats:
         """Sums over all counts of the products of what each moves in the gradient (P, P)."""

@@ -223,8 +223,8 @@ class Language:
         if self.name == ENGLISH or not text:
             return text
         item = "- " if text.startswith("- ") else ""
-        told = self.sentences(text.removeprefix(item))
-        return item + " ".join(english if said is None else said for english, said in told)
+        sentences = self.sentences(text.removeprefix(item))
+        return item + " ".join(english if said is None else said for english, said in sentences)
 
     def all(self, part: Part) -> Part:
         """What holds words (a page, a view, a list of paragraphs), said in this language."""
@@ -239,10 +239,10 @@ def _each(part: object, change: Callable[[str], str]) -> Any:
     if isinstance(part, str):
         return change(part)
     if isinstance(part, Mapping):
-        return {_each(name, change): _each(held, change) for name, held in part.items()}
+        return {_each(name, change): _each(value, change) for name, value in part.items()}
     if isinstance(part, tuple | list):
-        return type(part)(_each(each, change) for each in part)
+        return type(part)(_each(entry, change) for entry in part)
     if is_dataclass(part) and not isinstance(part, type):
-        held = {each.name: _each(getattr(part, each.name), change) for each in fields(part)}
-        return replace(part, **held)
+        values = {one.name: _each(getattr(part, one.name), change) for one in fields(part)}
+        return replace(part, **values)
     return part

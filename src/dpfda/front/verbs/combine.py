@@ -7,7 +7,7 @@ from pathlib import Path
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import print_json
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import InPython, ParameterError
 
 
 def combine(
@@ -49,7 +49,7 @@ def combine(
             whole = whole.combined(other, apart)
         except ParameterError as error:
             name = repr(str(file)) if error.parameter == "other" else error.parameter
-            raise ParameterError(name, error.constraint, error.found, error.remedy) from None
+            raise error.having(parameter=InPython(name)) from None
     whole.save(out, overwrite=overwrite)
     if as_json:
         print_json(whole.to_json())

@@ -206,13 +206,13 @@ class GradientSolver(Solver):
         if isinstance(self.terms.guarantee, PureDP):
             raise RefusedMechanismError(
                 "delta",
-                "be positive for solver='gradient'",
+                "be positive for solver 'gradient'",
                 "0",
                 "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
             )
         if self.terms.functions > 1 and self.terms.loss.name != "logistic":
             loss = f"the {self.terms.loss.name} loss of more than two classes"
-            raise self.unsuited(loss, "Use loss='logistic' or 'auto'.")
+            raise self.unsuited(loss, "Use $loss.", loss=("logistic", "auto"))
 
     @property
     def ball(self) -> IntegerBall:

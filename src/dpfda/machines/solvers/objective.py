@@ -82,8 +82,8 @@ class ObjectiveSolver(MinimisingSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.terms.loss.lipschitz is None:
-            remedy = "Use loss='huber', or solver='sums' or 'output'."
-            raise self.unsuited("the square loss, whose slope has no bound", remedy)
+            words = "the square loss, whose slope has no bound"
+            raise self.unsuited(words, "Use $loss, or $solver.", loss="huber", solver=("sums", "output"))
         if 2 * self.curvature_loss > self._epsilon:
             least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
             raise RefusedMechanismError(

@@ -245,9 +245,10 @@ class Solver(ABC):
         """The integers that get the noise, where it is added once. Private."""
         raise NotImplementedError
 
-    def unsuited(self, loss: str, remedy: str) -> RefusedMechanismError:
+    def unsuited(self, loss: str, remedy: str, /, **parts: object) -> RefusedMechanismError:
         """What to raise for a loss, in words, that the solver cannot have."""
-        return RefusedMechanismError("solver", "suit the loss", f"{self.name!r} for {loss}", remedy)
+        found = f"{self.name!r} for {loss}"
+        return RefusedMechanismError("solver", "suit the loss", found, remedy, "", **parts)
 
 
 class MinimisingSolver(Solver):
@@ -267,7 +268,8 @@ class MinimisingSolver(Solver):
                 "solver",
                 "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
                 repr(self.name),
-                "Use loss='squared'; or for classes the hinge; or set delta and use 'gradient'.",
+                "Use $loss; or for classes the hinge; or set delta and use 'gradient'.",
+                loss="squared",
             )
 
     @property

@@ -54,8 +54,9 @@ class SumsSolver(SummingSolver):
 
     def __post_init__(self) -> None:
         if self.terms.loss.name != "squared":
-            remedy = "Use loss='squared', or solver='objective' or 'output'."
-            raise self.unsuited(f"the {self.terms.loss.name} loss, which is no polynomial", remedy)
+            words = f"the {self.terms.loss.name} loss, which is no polynomial"
+            others = ("objective", "output")
+            raise self.unsuited(words, "Use $loss, or $solver.", loss="squared", solver=others)
 
     @property
     def ball(self) -> IntegerBall:
@@ -177,9 +178,8 @@ class MeansSolver(SummingSolver):
 
     def __post_init__(self) -> None:
         if self.terms.loss.name != "hinge":
-            raise self.unsuited(
-                f"the {self.terms.loss.name} loss", "Use loss='hinge', or solver='auto'."
-            )
+            words = f"the {self.terms.loss.name} loss"
+            raise self.unsuited(words, "Use $loss, or $solver.", loss="hinge", solver="auto")
 
     @property
     def entries(self) -> int:

@@ -348,7 +348,7 @@ class PrivateComparison(Estimator):
         known = np.any(rows, axis=0) | other
         rows = [chosen & ~other for chosen in rows]
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
-            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}", "y")
+            raise none_of("y", "levels", names, int(np.argmin(known)), "y")
         counts = [count_units(chosen, own) for chosen in rows]
         kept = list(range(len(levels)))
         if neighbours is Neighbours.REPLACE_ONE:

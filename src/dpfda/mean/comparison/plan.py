@@ -315,13 +315,14 @@ class PooledComparison(PooledSum):
         if codes is not None:
             other = places[np.unique(codes, return_index=True)[1]][codes] != places
             if self.invalid == "refuse" and other.any():
-                raise DataError(f"Every unit must be in one group; found a unit in two. {IN_TWO}")
+                words = f"Every unit must be in one group; found a unit in two. {IN_TWO}"
+                raise DataError(words)
             places = np.where(other, len(self.keys) + 1, places)
         none = places == len(self.keys)
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
         if (replaced or self.invalid == "refuse") and none.any():
-            where = f" in row {int(np.argmax(none))}" if codes is None else ""
-            raise none_of("y", "levels", list(self.plan.parts), where, "y")
+            row = int(np.argmax(none)) if codes is None else None
+            raise none_of("y", "levels", list(self.plan.parts), row, "y")
         return places
 
     def prepared(self, total: IntegerSum) -> list[Prepared[MeanPlan, IntegerSum]]:

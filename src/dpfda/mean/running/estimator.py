@@ -203,8 +203,8 @@ class PrivateRunningMean(Estimator):
             words = "be curves on one grid, in memory, for a running mean"
             raise ParameterError("X", words, type(X).__name__)
         if groups is not None and self.settings.unit.name is None:
-            words, remedy = "be named where records have groups", "Example: unit='person'."
-            raise ParameterError("unit", words, "None", remedy)
+            words, remedy = "be named where records have groups", "Example: $unit."
+            raise ParameterError("unit", words, "None", remedy, unit="person")
         settings = self._settings_for(handed)
         stated = settings.domain.grid_points
         if basis is not None and stated is not None:

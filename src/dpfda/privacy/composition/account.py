@@ -207,7 +207,7 @@ def account(
     choice(kind, "kind", tuple(KINDS))
     foreseen: Guarantee | None = None
     if delta is not None and kind != "approximate":
-        raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
+        raise ParameterError("delta", f"be $none for a total of kind {kind!r}", repr(delta))
     if asked is None and delta is None and found.charged == 1:
         # One release: its guarantee, and not what else can be said of the same noise.
         total: Guarantee = added([cost.guarantee for cost in costs])
@@ -250,7 +250,7 @@ def _pure(cost: Cost) -> Fraction:
         return cost.guarantee.epsilon
     raise ConversionError(
         f"A pure total needs pure releases; found {cost.guarantee}. "
-        "Ask for kind='approximate' or kind='zero-concentrated'.",
+        "Ask for one of kind 'approximate' or 'zero-concentrated'.",
         cost.guarantee,
     )
 
@@ -260,7 +260,7 @@ def _zero_concentrated(cost: Cost) -> Fraction:
         return cost.rho
     raise ConversionError(
         f"A zero-concentrated total needs releases that have a rho; found {cost.guarantee}, which "
-        "allows any loss with probability delta. Ask for kind='approximate'.",
+        "allows any loss with probability delta. Ask for one of kind 'approximate'.",
         cost.guarantee,
     )
 

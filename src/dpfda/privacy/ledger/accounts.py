@@ -189,8 +189,8 @@ def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str)
     if budget.neighbours is Neighbours.ADD_REMOVE:
         raise IncompatibleChargeError(
             f"The neighbours of a release from {dataset!r} must be 'add-remove', as in its budget; "
-            "found 'replace-one', which says nothing of data sets of different size. Release with "
-            "neighbours='add-remove'.",
+            "found 'replace-one', which says nothing of data sets of different size. Release under "
+            "'add-remove' neighbours.",
             dataset,
             cost.guarantee,
         )

@@ -97,7 +97,7 @@ class AnyLedger(ABC):
             elif budget not in (before.budget, replace(before.budget, unit=None)):
                 raise LedgerError(
                     f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
-                    f"{budget}. Use raise_budget to enlarge it, which is recorded with a reason; its "
+                    f"{budget}. Use $raise_budget to enlarge it, which is recorded with a reason; its "
                     "unit is stated once, when it is created or by the first release."
                 )
         return self

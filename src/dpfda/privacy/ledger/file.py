@@ -93,8 +93,8 @@ class Ledger(AnyLedger):
         if not new and not self.path.exists():
             raise LedgerError(
                 f"The ledger must be an existing file; found none at {str(self.path)!r}. Make it with "
-                "create(dataset, guarantee, neighbours, unit) if nothing was released of its data yet. "
-                "One that was lost must come back from a backup: a new one takes nothing as spent."
+                "$create if nothing was released of its data yet. One that was lost must come back from "
+                "a backup: a new one takes nothing as spent."
             )
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise LedgerError(

@@ -201,7 +201,7 @@ def latest_of(rows: Rows, dataset: str) -> Record:
     if last is None:
         raise UnknownDatasetError(
             f"The data set must have a budget in this ledger; found none for {dataset!r}. "
-            "Give it one with create(dataset, guarantee, neighbours, unit)."
+            "Give it one with $create."
         )
     return last
 

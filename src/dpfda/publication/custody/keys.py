@@ -106,7 +106,7 @@ class Card:
             words = "be letters, digits, points and dashes, at most 64"
             raise ParameterError("The name of a custodian", words, shown(self.name))
         if self.units is not None:
-            whole(self.units, "units", words="be None or a positive integer")
+            whole(self.units, "units", words="be $none or a positive integer")
         if {len(self.exchange), len(self.signing)} != {KEY_BYTES}:
             raise ParameterError("A public key", f"have {KEY_BYTES} bytes", "another length")
 

@@ -59,7 +59,7 @@ class InputBox:
                 "bounds",
                 "be given",
                 "None",
-                "Pass bounds=(lower, upper), numbers or one a column, from knowledge of the measurement "
+                "Pass $bounds, numbers or one a column, from knowledge of the measurement "
                 "and never from these data.",
             )
         try:
