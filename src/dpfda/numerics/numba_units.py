@@ -111,6 +111,17 @@ def _shape(
 
 
 @compiled
+def _reduced(record: Numbers, row: Floats) -> None:
+    """Divide a record by its power of two, to entries of at most one."""
+    largest = 0.0
+    for k in range(row.size):
+        largest = max(largest, abs(np.float64(record[k])))
+    exponent = math.frexp(largest)[1]
+    for k in range(row.size):
+        row[k] = math.ldexp(np.float64(record[k]), -exponent)
+
+
+@compiled
 def standardize(
     records: Numbers, rows: Floats, usable: Flags, weights: Floats, whole: float, flat: float
 ) -> int:
@@ -131,20 +142,15 @@ def standardize(
         some, made = records[start : start + FEW], rows[start : start + FEW]
         _shape(some, made, weights, whole, means, squares)
         for i in range(some.shape[0]):
-            record, row, one = some[i], made[i], slice(i, i + 1)
-            if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(record):
-                largest = 0.0
-                for k in range(row.size):
-                    largest = max(largest, abs(np.float64(record[k])))
-                exponent = math.frexp(largest)[1]
-                for k in range(row.size):
-                    row[k] = math.ldexp(np.float64(record[k]), -exponent)
+            if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(some[i]):
+                _reduced(some[i], made[i])
+                one = slice(i, i + 1)
                 _shape(made[one], made[one], weights, whole, means[one], squares[one])
             good = LARGEST > math.sqrt(squares[i]) > flat * abs(means[i])
             usable[start + i] = good
             if not good:
-                row[:] = np.nan
-                refused += int(not is_finite(record))
+                made[i] = np.nan
+                refused += int(not is_finite(some[i]))
     return refused
 
 
