@@ -104,8 +104,15 @@ def read_and_sum(
         Records that are not finite, and those that were found unusable now.
     """
 
+    complete, standardize, *_, whole, flat = reading
+    alone = standardize and not complete and not units[1].size
+    if alone:
+        # The loop that adds them does it.
+        reading = (False, False, *reading[2:])
+
     def summing() -> tuple[Take, Floats]:
-        add, totals = _loop_of(rule), np.zeros(rule.center.size)
+        totals = np.zeros(rule.center.size)
+        add = _standardizing_loop_of(rule, whole, flat) if alone else _loop_of(rule)
         return lambda rows, usable=UNMARKED: add(rows, totals, usable), totals
 
     totals, refused, found = _read(values, summing, reading, units, unusable)
@@ -220,15 +227,32 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
 
     shrinks = math.isfinite(rule.limit)
     loop: Callable[..., int] = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
-    scale = rule.scale if shrinks else np.full(rule.center.size, rule.scale)
-    # Copies are all contiguous and may be written to: for another kind a loop is compiled anew.
-    public = (np.array(each) for each in (rule.center, rule.half_widths, rule.weights))
-    numbers = (*public, scale, rule.limit)
+    *public, scales, limit = _public(rule)
+    numbers = (*public, rule.scale if shrinks else scales, limit)
 
     def add(rows: Numbers, totals: Floats, usable: Flags = UNMARKED) -> int:
         return int(loop(rows, *numbers, totals, usable))
 
     return add
+
+
+def _standardizing_loop_of(rule: Rule, whole: float, flat: float) -> Callable[..., int]:
+    """The same of records that are standardised first."""
+    from dpfda.numerics import numba_units
+
+    public = _public(rule)
+
+    def add(rows: Numbers, totals: Floats, usable: Flags) -> int:
+        return int(numba_units.standardize_and_add(rows, whole, flat, public, totals))
+
+    return add
+
+
+def _public(rule: Rule) -> tuple[Floats, Floats, Floats, Floats, float]:
+    """Center, half-widths, weights, scales and limit of a rule."""
+    # Copies are all contiguous and may be written to: for another kind a loop is compiled anew.
+    center, halves, weights = map(np.array, (rule.center, rule.half_widths, rule.weights))
+    return center, halves, weights, np.full(center.size, rule.scale), float(rule.limit)
 
 
 def _read_part(

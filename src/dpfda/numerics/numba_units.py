@@ -13,20 +13,22 @@ from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
+    clip_and_add,
     compiled,
     fetch,
     is_finite,
     lane_square,
     lane_sum,
     lowest,
+    shrink_and_add,
 )
 
 # Integers of one bit each, from the lowest on.
 BITS = np.left_shift(np.int64(1), np.arange(64))
 # How many records ahead of those that are read others are fetched.
 AHEAD = 4
-# Records that are standardised together.
-FEW = 8
+# Records that are standardised together, and numbers that are added up then.
+FEW, NUMBERS = 8, 2**14
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
@@ -151,6 +153,34 @@ def standardize(
             if not good:
                 made[i] = np.nan
                 refused += int(not is_finite(some[i]))
+    return refused
+
+
+@compiled
+def standardize_and_add(
+    records: Numbers,
+    whole: float,
+    flat: float,
+    rule: tuple[Floats, Floats, Floats, Floats, float],
+    totals: Floats,
+) -> int:
+    """Standardise records and add their integers, as many at a time as stay in the processor's cache.
+
+    rule: Center, half-widths, weights, scales and limit, as of `clip_and_add`. The others are as of
+        `standardize`.
+    Returns the number of records that are not finite.
+    """
+    center, half_widths, weights, scales, limit = rule
+    size, refused = 1 + NUMBERS // weights.size, 0
+    rows, usable = np.empty((size, weights.size)), np.empty(size, dtype=np.bool_)
+    for start in range(0, records.shape[0], size):
+        some = records[start : start + size]
+        made = rows[: some.shape[0]]
+        refused += standardize(some, made, usable, weights, whole, flat)
+        if limit < np.inf:
+            shrink_and_add(made, center, half_widths, weights, scales[0], limit, totals, usable[:0])
+        else:
+            clip_and_add(made, center, half_widths, weights, scales, limit, totals, usable[:0])
     return refused
 
 
