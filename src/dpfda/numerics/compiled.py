@@ -171,10 +171,12 @@ def _read(
             own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
             # Threads mark records each of its own.
             mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
-        if standardize or (complete and starts.size):
+        if complete and starts.size:
             return result, *_read_part(mine, take, reading, own, marks)
         if starts.size:
-            return result, *_average_part(mine, take, own, marks)
+            return result, *_average_part(mine, take, reading, own, marks)
+        if standardize:
+            return result, *_read_part(mine, take, reading, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 
     made = in_threads(work, ends[:-1].tolist(), ends[1:].tolist())
@@ -203,22 +205,27 @@ def _fill_part(values: Numbers, take: Take, grid: Floats | None) -> tuple[int, i
     return refused, refused
 
 
-def _average_part(values: Numbers, take: Take, units: Units, unusable: Flags) -> tuple[int, int]:
-    """`_read` of averages of records as they are, each read once, where it lies."""
+def _average_part(
+    values: Numbers, take: Take, reading: Reading, units: Units, unusable: Flags
+) -> tuple[int, int]:
+    """`_read` of averages of records, standardised or as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units
 
-    order, starts, sizes = units
-    points, found = values.shape[1], 0
+    (_, standardize, _, weights, whole, flat), (order, starts, sizes) = reading, units
+    points, refused, found, weights = values.shape[1], 0, 0, np.array(weights)
     step = min(sizes.size, max(1, MORE_AT_ONCE // points))
-    averages = np.empty((step, points))
+    averages = np.empty((step + 1, points))
     for first in range(0, sizes.size, step):
         some = sizes[first : first + step]
         own = starts[first : first + some.size + 1]
-        found += numba_units.average_where_they_lie(
-            values, order, own, some, unusable, averages[: some.size]
-        )
+        common = values, order, own, some, unusable
+        if standardize:
+            more, new = numba_units.average_standardized(*common, weights, whole, flat, averages)
+        else:
+            more = new = numba_units.average_where_they_lie(*common, averages[: some.size])
+        refused, found = refused + more, found + new
         take(averages[: some.size])
-    return found, found
+    return refused, found
 
 
 def _loop_of(rule: Rule) -> Callable[..., int]:

@@ -335,3 +335,44 @@ def average_where_they_lie(
         else:
             mean[:] = np.nan
     return found
+
+
+@compiled
+def average_standardized(
+    values: Numbers,
+    order: Integers,
+    starts: Integers,
+    sizes: Integers,
+    unusable: Flags,
+    weights: Floats,
+    whole: float,
+    flat: float,
+    units: Floats,
+) -> tuple[int, int]:
+    """The same of records that are standardised first; returns how many are not finite too.
+
+    units: array (units + 1, m). With a row behind that is not used.
+    weights, whole, flat: As of `standardize`.
+    """
+    size, made, refused, found = 1 + NUMBERS // weights.size, 0, 0, 0
+    some, shapes = np.empty((size, weights.size), values.dtype), np.empty((size, weights.size))
+    good, last = np.empty(size, dtype=np.bool_), starts[-1] - 1
+    units[0] = 0.0
+    for first in range(starts[0], starts[-1], size):
+        count = min(size, starts[-1] - first)
+        rows = values[first : first + count]
+        if order.size:
+            for i in range(count):
+                row, ahead = values[order[first + i]], values[order[min(first + i + AHEAD, last)]]
+                for k in range(0, row.size, 8):
+                    fetch(ahead, k)
+                for k in range(UNSIGNED(row.size)):
+                    some[i, k] = row[k]
+            rows = some[:count]
+        refused += standardize(rows, shapes[:count], good, weights, whole, flat)
+        for i in range(count):
+            number = order[first + i] if order.size else first + i
+            found += int(not good[i] and not unusable[number])
+            unusable[number] = not good[i]
+        made += average(shapes[:count], good[:count], first, starts, sizes, made, units[made:])
+    return refused, found
