@@ -103,7 +103,6 @@ def read_and_sum(
     refused, found : int
         Records that are not finite, and those that were found unusable now.
     """
-
     complete, standardize, *_, whole, flat = reading
     alone = standardize and not complete and not units[1].size
     if alone:

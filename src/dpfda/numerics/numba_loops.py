@@ -109,7 +109,7 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
         word = arrays[0].nitems.type
         rest = builder.urem(arrays[0].nitems, word(LANES))
         whole = builder.sub(arrays[0].nitems, rest)
-        steps = cgutils.for_range_slice(builder, word(0), whole, word(LANES), word)  # type: ignore[no-untyped-call]
+        steps = cgutils.for_range_slice(builder, word(0), whole, word(LANES), word)
         with steps as (place, _):
             for part, total in zip(parts, totals, strict=True):
                 add(total, builder.add(place, word(part)))

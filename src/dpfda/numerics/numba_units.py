@@ -106,7 +106,7 @@ def _shapes(records: Numbers, means: Floats, squares: Floats, rows: Floats) -> N
 def _shape(
     records: Numbers, rows: Floats, weights: Floats, whole: float, means: Floats, squares: Floats
 ) -> None:
-    """Put records minus their means, over their norms, in rows; and the means, and the norms' squares."""
+    """Put records minus their means, over their norms, in rows; and means, and squares of norms."""
     _means(records, weights, whole, means)
     _squares(records, means, weights, squares)
     _shapes(records, means, squares, rows)
