@@ -49,6 +49,17 @@ hostile = st.one_of(
 )
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_is_seen_at_every_point(rule: GridRule, number: float) -> None:
+    values = np.ones((37, 37))
+    np.fill_diagonal(values, number)
+    for kind in (np.float64, np.float32):
+        totals, unusable = grid_sum(values.astype(kind), rule, compile=True)
+        assert unusable == 37
+        assert not totals.any()
+
+
 def layouts(matrix: np.ndarray) -> dict[str, np.ndarray]:
     """The same numbers in other types and orders of memory."""
     wide = np.repeat(matrix, 2, axis=1)

@@ -16,7 +16,7 @@ from dpfda.numerics.numba_loops import (
     compiled,
     in_any_order,
     is_finite,
-    lane_sum,
+    lane_square,
     room_for_lanes,
 )
 
@@ -29,14 +29,12 @@ def place(
     rows: Numbers, weights: Floats, exponent: int, limit: float, integers: Floats, near: Flags
 ) -> None:
     """Rows as integers of the public grid, and which of them are within its limit of length."""
-    terms, scale = room_for_lanes(weights.size), math.ldexp(1.0, exponent)
+    scale = math.ldexp(1.0, exponent)
     for i in range(rows.shape[0]):
         row, made = rows[i], integers[i]
         for k in range(UNSIGNED(row.size)):
-            y = np.rint(np.float64(row[k]) * scale)
-            made[k] = y
-            terms[k] = y * y * weights[k]
-        near[i] = lane_sum(terms) <= limit * limit
+            made[k] = np.rint(np.float64(row[k]) * scale)
+        near[i] = lane_square(made, weights, 1.0, 0.0) <= limit * limit
 
 
 @compiled

@@ -25,8 +25,12 @@ Values = Sequence[Value]
 Instruction = tuple[Signature, Callable[[object, ir.IRBuilder, Signature, Values], Value]]
 
 LANES = 32
-# Pointers had types before, and the name of the instruction that of its pointer.
-_FETCH = "llvm.prefetch.p0" if llvmlite.binding.llvm_version_info[0] > 15 else "llvm.prefetch.p0i8"
+# Pointers had types before, and the name of an instruction that of its pointer.
+_POINTER = ".p0" if llvmlite.binding.llvm_version_info[0] > 15 else ".p0{}"
+_FETCH = "llvm.prefetch" + _POINTER.format("i8")
+# Lanes that fill a register of the widest processors, and their places.
+WIDTH = 8
+VECTOR, PLACES = ir.VectorType(ir.DoubleType(), WIDTH), ir.VectorType(ir.IntType(32), WIDTH)
 
 
 def _fetch(context: object, array: Type, place: Type) -> Instruction:
@@ -58,38 +62,118 @@ def _lowest(context: object, word: Type) -> Instruction:
     return types.int64(types.int64), write
 
 
-def _lane_sum(context: object, terms: Type) -> Instruction:
-    """The sum of doubles, as many as a multiple of 32, in an order that is the same on all machines.
+def _spread(builder: ir.IRBuilder, number: Value) -> Value:
+    """A vector of one number."""
+    kind, first = ir.VectorType(number.type, WIDTH), ir.Constant(PLACES, [0] * WIDTH)
+    some = builder.insert_element(ir.Constant(kind, ir.Undefined), number, first.type.element(0))
+    return builder.shuffle_vector(some, some, first)
 
-    Term k goes to lane k mod 32. Each lane of the first half then takes one of the second, again and
+
+def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) -> Instruction:
+    """The sum over a row of what `term` writes, in an order that is the same on all machines.
+
+    Number k goes to lane k mod 32. Each lane of the first half then takes one of the second, again and
     again. Written for vectors, so that lanes stay in registers.
     """
 
     def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        word, vector = array.nitems.type, ir.VectorType(ir.DoubleType(), LANES)
-        nothing = ir.Constant(vector, [0.0] * LANES)
-        total = cgutils.alloca_once_value(builder, nothing)  # type: ignore[no-untyped-call]
-        with cgutils.for_range(builder, builder.udiv(array.nitems, word(LANES))) as loop:
-            place = builder.gep(array.data, [builder.mul(loop.index, word(LANES))])
-            some = builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
-            builder.store(builder.fadd(builder.load(total), some), total)
-        lanes, half = builder.load(total), LANES // 2
+        kinds, nothing = signature.args[:2], ir.Constant(VECTOR, [0.0] * WIDTH)
+        arrays = [
+            context.make_array(kind)(context, builder, one)
+            for kind, one in zip(kinds, arguments, strict=False)
+        ]
+        spread = [_spread(builder, number) for number in arguments[2:]]
+        parts = range(0, LANES, WIDTH)
+        totals = [cgutils.alloca_once_value(builder, nothing) for _ in parts]  # type: ignore[no-untyped-call]
+
+        def read(array: Any, kind: Any, place: Value, chosen: Value | None) -> Value:
+            own, size = ir.VectorType(context.get_data_type(kind.dtype), WIDTH), kind.dtype.bitwidth
+            there = builder.bitcast(builder.gep(array.data, [place]), own.as_pointer())
+            if chosen is None:
+                numbers = builder.load(there, align=size // 8)
+            else:
+                name = f"llvm.masked.load.v{WIDTH}f{size}" + _POINTER.format(f"v{WIDTH}f{size}")
+                word = ir.IntType(32)
+                form = ir.FunctionType(own, [own.as_pointer(), word, chosen.type, own])
+                load = cgutils.get_or_insert_function(builder.module, form, name)  # type: ignore[no-untyped-call]
+                numbers = builder.call(load, [there, word(size // 8), chosen, own([0.0] * WIDTH)])
+            return numbers if own == VECTOR else builder.fpext(numbers, VECTOR)
+
+        def add(total: Value, place: Value, chosen: Value | None = None) -> None:
+            both = [read(array, kind, place, chosen) for array, kind in zip(arrays, kinds, strict=True)]
+            made = term(builder, *both, *spread)
+            # Beyond the row a term need not be zero.
+            made = made if chosen is None else builder.select(chosen, made, nothing)
+            builder.store(builder.fadd(builder.load(total), made), total)
+
+        word = arrays[0].nitems.type
+        rest = builder.urem(arrays[0].nitems, word(LANES))
+        whole = builder.sub(arrays[0].nitems, rest)
+        steps = cgutils.for_range_slice(builder, word(0), whole, word(LANES), word)
+        with steps as (place, _):
+            for part, total in zip(parts, totals, strict=True):
+                add(total, builder.add(place, word(part)))
+        for part, total in zip(parts, totals, strict=True):
+            left = builder.sub(rest, word(part))
+            with builder.if_then(builder.icmp_signed(">", left, word(0))):
+                within = _spread(builder, builder.trunc(left, PLACES.element))
+                chosen = builder.icmp_signed(">", within, PLACES(list(range(WIDTH))))
+                add(total, builder.add(whole, word(part)), chosen)
+        vectors = [builder.load(total) for total in totals]
+        while len(vectors) > 1:
+            half = len(vectors) // 2
+            vectors = [builder.fadd(*pair) for pair in zip(vectors[:half], vectors[half:], strict=True)]
+        lanes, half = vectors[0], WIDTH // 2
         while half:
-            kind = ir.VectorType(ir.IntType(32), half)
+            kind = ir.VectorType(PLACES.element, half)
             first, second = (
                 builder.shuffle_vector(lanes, lanes, ir.Constant(kind, list(range(start, start + half))))
                 for start in (0, half)
             )
             lanes, half = builder.fadd(first, second), half // 2
-        return builder.extract_element(lanes, ir.IntType(32)(0))
+        return builder.extract_element(lanes, PLACES.element(0))
 
-    return types.float64(terms), write
+    return types.float64(row, weights, *others), write
+
+
+def _weighted(builder: ir.IRBuilder, number: Value, weight: Value) -> Value:
+    return builder.fmul(number, weight)
+
+
+def _squared(builder: ir.IRBuilder, number: Value, weight: Value, scale: Value, middle: Value) -> Value:
+    # One operation or two: the scale is a power of two, or the middle is zero, and nothing is rounded.
+    scaled = builder.fmul(number, scale, flags=("contract",))
+    apart = builder.fsub(scaled, middle, flags=("contract",))
+    return builder.fmul(builder.fmul(apart, apart), weight)
+
+
+def _doubtful(builder: ir.IRBuilder, number: Value, same: Value) -> Value:
+    return builder.fsub(number, same)
+
+
+def _lane_sum(context: object, row: Type, weights: Type) -> Instruction:
+    """The sum of w_k x_k, by lanes."""
+    return _added(_weighted, row, weights)
+
+
+def _lane_square(context: object, row: Type, weights: Type, scale: Type, middle: Type) -> Instruction:
+    """The sum of w_k y_k^2, y = scale x - middle, by lanes. The scale is a power of two."""
+    return _added(_squared, row, weights, scale, middle)
+
+
+def _lane_doubt(context: object, row: Type, same: Type) -> Instruction:
+    """The sum of x_k - x_k, by lanes: NaN where a number is not finite.
+
+    Written here: of x_k times zero, which may be added in any order, early compilers make zero.
+    """
+    return _added(_doubtful, row, same)
 
 
 # As they are called in what is compiled.
 fetch = cast("Callable[[Numbers, int], None]", intrinsic(_fetch))
-lane_sum = cast("Callable[[Floats], float]", intrinsic(_lane_sum))
+lane_doubt = cast("Callable[[Numbers, Numbers], float]", intrinsic(_lane_doubt))
+lane_sum = cast("Callable[[Numbers, Floats], float]", intrinsic(_lane_sum))
+lane_square = cast("Callable[[Numbers, Floats, float, float], float]", intrinsic(_lane_square))
 lowest = cast("Callable[[np.int64], int]", intrinsic(_lowest))
 
 
@@ -134,20 +218,14 @@ def room_for_lanes(size: int) -> Floats:
 
 
 @compiled
-def square_lengths(rows: Numbers, weights: Floats, scale: float, squares: Floats, terms: Floats) -> None:
-    """Sums of w_k y_k^2, y = scale * row, by lanes; `terms` has room for them."""
-    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
-    # They also do so only with all rows of a chunk in one call.
+def square_lengths(rows: Numbers, weights: Floats, scale: float, squares: Floats) -> None:
+    """Sums of w_k y_k^2, y = scale * row, by lanes."""
     for i in range(rows.shape[0]):
-        row = rows[i]
-        for k in range(UNSIGNED(row.size)):
-            y = np.float64(row[k]) * scale
-            terms[k] = y * y * weights[k]
-        squares[i] = lane_sum(terms)
+        squares[i] = lane_square(rows[i], weights, scale, 0.0)
 
 
 @compiled
-def _hard_factors(row: Numbers, weights: Floats, limit: float, terms: Floats) -> tuple[float, float]:
+def _hard_factors(row: Numbers, weights: Floats, limit: float) -> tuple[float, float]:
     """Two factors that shrink a row whose squares overflow; zeros if it is not finite."""
     largest = 0.0
     for number in row:
@@ -156,18 +234,13 @@ def _hard_factors(row: Numbers, weights: Floats, limit: float, terms: Floats) ->
         largest = max(largest, abs(np.float64(number)))
     # First by a power of two, to entries of at most one.
     first = math.ldexp(1.0, -math.frexp(largest)[1])
-    square = np.zeros(1)
-    square_lengths(row.reshape(1, -1), weights, first, square, terms)
-    return first, limit / math.sqrt(square[0])
+    return first, limit / math.sqrt(lane_square(row, weights, first, 0.0))
 
 
-@in_any_order
+@compiled
 def is_finite(row: Numbers) -> bool:
     """Whether all numbers of a row are finite."""
-    total = 0.0
-    for k in range(row.size):
-        total += np.float64(row[k]) * 0.0
-    return total == 0.0
+    return lane_doubt(row, row) == 0.0
 
 
 @fusing
@@ -335,12 +408,11 @@ def shrink_and_add(
     usable is put in `usable`, where that has room for it.
     """
     unusable, points = 0, totals.size
-    terms = room_for_lanes(points)
     size = min(CHUNK, 4 + 4096 // points)
     first, second, chosen = np.zeros(size), np.zeros(size), np.empty(size, dtype=np.intp)
     for start in range(0, values.shape[0], size):
         chunk = values[start : start + size]
-        square_lengths(chunk, weights, scale, second, terms)
+        square_lengths(chunk, weights, scale, second)
         count = 0
         for i in range(chunk.shape[0]):
             first[i] = scale
@@ -349,7 +421,7 @@ def shrink_and_add(
             elif second[i] <= LARGEST:
                 second[i] = limit / math.sqrt(second[i])
             else:
-                first[i], second[i] = _hard_factors(chunk[i], weights, limit, terms)
+                first[i], second[i] = _hard_factors(chunk[i], weights, limit)
             chosen[count] = i
             count += int(first[i] > 0.0)
             if usable.size:

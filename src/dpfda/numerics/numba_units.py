@@ -13,18 +13,22 @@ from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
+    clip_and_add,
     compiled,
     fetch,
     is_finite,
+    lane_square,
     lane_sum,
     lowest,
-    room_for_lanes,
+    shrink_and_add,
 )
 
 # Integers of one bit each, from the lowest on.
 BITS = np.left_shift(np.int64(1), np.arange(64))
 # How many records ahead of those that are read others are fetched.
 AHEAD = 4
+# Records that are standardised together, and numbers that are added up then.
+FEW, NUMBERS = 8, 2**14
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
@@ -79,22 +83,15 @@ def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
 
 
 @compiled
-def _means(records: Numbers, weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
+def _means(records: Numbers, weights: Floats, whole: float, means: Floats) -> None:
     for i in range(records.shape[0]):
-        record = records[i]
-        for k in range(UNSIGNED(record.size)):
-            terms[k] = np.float64(record[k]) * weights[k]
-        means[i] = lane_sum(terms) / whole
+        means[i] = lane_sum(records[i], weights) / whole
 
 
 @compiled
-def _squares(records: Numbers, means: Floats, weights: Floats, squares: Floats, terms: Floats) -> None:
+def _squares(records: Numbers, means: Floats, weights: Floats, squares: Floats) -> None:
     for i in range(records.shape[0]):
-        record, mean = records[i], means[i]
-        for k in range(UNSIGNED(record.size)):
-            y = np.float64(record[k]) - mean
-            terms[k] = y * y * weights[k]
-        squares[i] = lane_sum(terms)
+        squares[i] = lane_square(records[i], weights, 1.0, means[i])
 
 
 @compiled
@@ -107,21 +104,23 @@ def _shapes(records: Numbers, means: Floats, squares: Floats, rows: Floats) -> N
 
 @compiled
 def _shape(
-    records: Numbers,
-    rows: Floats,
-    weights: Floats,
-    whole: float,
-    means: Floats,
-    squares: Floats,
-    terms: Floats,
+    records: Numbers, rows: Floats, weights: Floats, whole: float, means: Floats, squares: Floats
 ) -> None:
-    """Put records minus their means, over their norms, in rows; and the means, and the norms' squares.
-
-    Differences are taken twice: that is faster than to keep them.
-    """
-    _means(records, weights, whole, means, terms)
-    _squares(records, means, weights, squares, terms)
+    """Put records minus their means, over their norms, in rows; and means, and squares of norms."""
+    _means(records, weights, whole, means)
+    _squares(records, means, weights, squares)
     _shapes(records, means, squares, rows)
+
+
+@compiled
+def _reduced(record: Numbers, row: Floats) -> None:
+    """Divide a record by its power of two, to entries of at most one."""
+    largest = 0.0
+    for k in range(row.size):
+        largest = max(largest, abs(np.float64(record[k])))
+    exponent = math.frexp(largest)[1]
+    for k in range(row.size):
+        row[k] = math.ldexp(np.float64(record[k]), -exponent)
 
 
 @compiled
@@ -130,6 +129,9 @@ def standardize(
 ) -> int:
     """Each record minus its own mean, over its own norm; those without a shape become NaN.
 
+    A few records at a time: they stay in the processor's nearest cache, and it need not wait for the
+    root of one before it begins the next.
+
     records: array (n, m).
     rows: array (n, m). Where they are put; not the records themselves.
     usable: array (n,) of bool. Those that have a shape.
@@ -137,23 +139,48 @@ def standardize(
     flat: Norms up to this, for a mean of one, are no shape.
     Returns the number of records that are not finite.
     """
-    terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
-    means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _shape(records, rows, weights, whole, means, squares, terms)
-    for i in range(rows.shape[0]):
-        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(records[i]):
-            largest = 0.0
-            for k in range(weights.size):
-                largest = max(largest, abs(np.float64(records[i, k])))
-            exponent = math.frexp(largest)[1]
-            for k in range(weights.size):
-                copy[0, k] = math.ldexp(np.float64(records[i, k]), -exponent)
-            one = slice(i, i + 1)
-            _shape(copy, rows[one], weights, whole, means[one], squares[one], terms)
-        usable[i] = LARGEST > math.sqrt(squares[i]) > flat * abs(means[i])
-        if not usable[i]:
-            rows[i] = np.nan
-            refused += int(not is_finite(records[i]))
+    means, squares, refused = np.empty(FEW), np.empty(FEW), 0
+    for start in range(0, rows.shape[0], FEW):
+        some, made = records[start : start + FEW], rows[start : start + FEW]
+        _shape(some, made, weights, whole, means, squares)
+        for i in range(some.shape[0]):
+            if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(some[i]):
+                _reduced(some[i], made[i])
+                one = slice(i, i + 1)
+                _shape(made[one], made[one], weights, whole, means[one], squares[one])
+            good = LARGEST > math.sqrt(squares[i]) > flat * abs(means[i])
+            usable[start + i] = good
+            if not good:
+                made[i] = np.nan
+                refused += int(not is_finite(some[i]))
+    return refused
+
+
+@compiled
+def standardize_and_add(
+    records: Numbers,
+    whole: float,
+    flat: float,
+    rule: tuple[Floats, Floats, Floats, Floats, float],
+    totals: Floats,
+) -> int:
+    """Standardise records and add their integers, as many at a time as stay in the processor's cache.
+
+    rule: Center, half-widths, weights, scales and limit, as of `clip_and_add`. The others are as of
+        `standardize`.
+    Returns the number of records that are not finite.
+    """
+    center, half_widths, weights, scales, limit = rule
+    size, refused = 1 + NUMBERS // weights.size, 0
+    rows, usable = np.empty((size, weights.size)), np.empty(size, dtype=np.bool_)
+    for start in range(0, records.shape[0], size):
+        some = records[start : start + size]
+        made = rows[: some.shape[0]]
+        refused += standardize(some, made, usable, weights, whole, flat)
+        if limit < np.inf:
+            shrink_and_add(made, center, half_widths, weights, scales[0], limit, totals, usable[:0])
+        else:
+            clip_and_add(made, center, half_widths, weights, scales, limit, totals, usable[:0])
     return refused
 
 
@@ -308,3 +335,44 @@ def average_where_they_lie(
         else:
             mean[:] = np.nan
     return found
+
+
+@compiled
+def average_standardized(
+    values: Numbers,
+    order: Integers,
+    starts: Integers,
+    sizes: Integers,
+    unusable: Flags,
+    weights: Floats,
+    whole: float,
+    flat: float,
+    units: Floats,
+) -> tuple[int, int]:
+    """The same of records that are standardised first; returns how many are not finite too.
+
+    units: array (units + 1, m). With a row behind that is not used.
+    weights, whole, flat: As of `standardize`.
+    """
+    size, made, refused, found = 1 + NUMBERS // weights.size, 0, 0, 0
+    some, shapes = np.empty((size, weights.size), values.dtype), np.empty((size, weights.size))
+    good, last = np.empty(size, dtype=np.bool_), starts[-1] - 1
+    units[0] = 0.0
+    for first in range(starts[0], starts[-1], size):
+        count = min(size, starts[-1] - first)
+        rows = values[first : first + count]
+        if order.size:
+            for i in range(count):
+                row, ahead = values[order[first + i]], values[order[min(first + i + AHEAD, last)]]
+                for k in range(0, row.size, 8):
+                    fetch(ahead, k)
+                for k in range(UNSIGNED(row.size)):
+                    some[i, k] = row[k]
+            rows = some[:count]
+        refused += standardize(rows, shapes[:count], good, weights, whole, flat)
+        for i in range(count):
+            number = order[first + i] if order.size else first + i
+            found += int(not good[i] and not unusable[number])
+            unusable[number] = not good[i]
+        made += average(shapes[:count], good[:count], first, starts, sizes, made, units[made:])
+    return refused, found
