@@ -104,6 +104,49 @@ class StagedPlan(PlanOfMeans):
         """Number of units times epsilon, as under replace-one neighbours."""
         return self.whole.strength(guarantee)
 
+    def with_sides(self, closer: MeanPlan, kept: bool = True) -> MeanPlan:
+        """A closer look with sides of its box that tell the largest distance, where that is worth it.
+
+        kept: Whether records are held nearer than the bounds between which the distance is told.
+        """
+        design = known(closer.public_design)
+        cells = design.components
+        if not isinstance(self.whole.guarantee, PureDP) or not (kept or cells >= FEWEST_CELLS):
+            return closer
+        return replace(closer, drawn=with_sides(design, distance_sides(cells)))
+
+
+def side_noise(wide: MeanPlan, closer: MeanPlan) -> BoxPartNoise | None:
+    """What the sides of a closer look see of its noise; None without them.
+
+    wide: Of a mean between the bounds of which they tell the distance.
+    """
+    law, part = known(closer.public_design).noise, closer.guarantee
+    if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
+        return None
+    return wide.side_noise(law.components, law.whole - law.components, part)
+
+
+def side_achieved(wide: MeanPlan, closer: MeanPlan) -> list[Guarantee]:
+    """What they give. Raises DpfdaError if that is more than the closer look's part."""
+    law, part = side_noise(wide, closer), closer.guarantee
+    return [] if law is None else [wide.side_achieved(law, cast("PureDP", part))]
+
+
+def published(
+    summed: IntegerSum, wide: MeanPlan, closer: MeanPlan, own: Certificate, draw: Draw = EXACT
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A closer look, and the noise on what tells the largest distance from the mean between wide bounds.
+
+    summed: What gets noise. Private.
+    """
+    sides = side_noise(wide, closer)
+    if sides is None:
+        return publish_curve(summed, closer, own, draw), ()
+    paid = pay(summed, closer, certificate=own)
+    drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
+    return cast("ReleasedFunction", paid.release(summed.with_noise(drawn))), noise
+
 
 def may_look(whole: MeanPlan) -> bool:
     """Whether there can be two looks: the default mean between bounds on values, of a public size."""
@@ -243,10 +286,9 @@ class LooksPlan(StagedPlan):
         return self._over_ordinary(self.expected_of.outlook(quick))
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        if self.whole.has_distance:
-            # Most of it is the noise on the largest distance, on which two looks gain nothing.
-            return self.whole.outlook_width(level, quick)
-        return self._over_ordinary(self.expected_of.outlook_width(level, quick))
+        # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
+        plan = self.whole if self.whole.has_distance else self.expected_of
+        return plan.outlook_width(level, quick)
 
     def _over_ordinary(self, one: Outlook | None) -> Outlook | None:
         """For most, who may fill their bounds, as in one look."""
@@ -295,26 +337,7 @@ class LooksPlan(StagedPlan):
         plan = replace(self.held(line, radius), guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
-        design = known(plan.drawn)
-        sides = self.sides(design.components, radius)
-        return replace(plan, drawn=with_sides(design, sides)) if sides else plan
-
-    def sides(self, cells: int, radius: float) -> int:
-        """How many sides of a closer look's box tell the largest distance, beside so many cells."""
-        worth = cells >= FEWEST_CELLS or radius < HALF
-        return distance_sides(cells) if worth and isinstance(self.whole.guarantee, PureDP) else 0
-
-    def side_noise(self, closer: MeanPlan) -> BoxPartNoise | None:
-        """What these see of its noise; None without them."""
-        law, part = known(closer.drawn).noise, closer.guarantee
-        if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
-            return None
-        return self.whole.side_noise(law.components, law.whole - law.components, part)
-
-    def side_achieved(self, closer: MeanPlan) -> list[Guarantee]:
-        """What they give. Raises DpfdaError if that is more than the closer look's part."""
-        law, part = self.side_noise(closer), closer.guarantee
-        return [] if law is None else [self.whole.side_achieved(law, cast("PureDP", part))]
+        return self.with_sides(plan, radius < HALF)
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
         """Charge for all stages, and release them one after the other."""
@@ -357,7 +380,7 @@ def _check_closer(plan: LooksPlan) -> None:
             for part in (plan.shares[2], plan.tried[1]):
                 closer = plan.closer(line, radius, part)
                 check(closer)
-                plan.side_achieved(closer)
+                side_achieved(plan.whole, closer)
 
 
 def looked(
@@ -381,16 +404,9 @@ def looked(
             radius, held = HALF, total
     closer = plan.closer(line, radius, part)
     summed = records.of_grid(held, closer)
-    own, sides = certificate.part(LAST), plan.side_noise(closer)
-    noise: Sequence[int] = ()
-    if sides is None:
-        look = publish_curve(summed, closer, own, draw)
-    else:
-        paid = pay(summed, closer, certificate=own)
-        drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
-        look = cast("ReleasedFunction", paid.release(summed.with_noise(drawn)))
+    look, noise = published(summed, plan.whole, closer, certificate.part(LAST), draw)
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
-    law = sides or plan.whole.distance_law
+    law = side_noise(plan.whole, closer) or plan.whole.distance_law
     if law is None:
         return made
     return with_distance(made, total, plan.whole, law, noise or draw(law))
@@ -417,7 +433,7 @@ def assembled(
     measured = plan.whole.distance_achieved()
     # Of a try and a look together no law is known.
     law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
-    last = largest([look.certificate.achieved, *plan.side_achieved(closer)])
+    last = largest([look.certificate.achieved, *side_achieved(plan.whole, closer)])
     whole = certificate.fulfilled(
         added([*measured, first.certificate.achieved, selection.achieved, *tried, last]),
         tuning,
