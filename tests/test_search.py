@@ -440,11 +440,12 @@ def test_what_is_cut_off_moves_the_mean_by_the_average_excess_that_is_counted():
     for sign in (1, -1):
         at, counted = (edges, shares) if sign == 1 else (-edges[::-1], shares[::-1])
         down, up = moved_by_cutting(at, counted, 0.0, (-1.5, 1.5))[::sign]
-        # Half of a cell beyond its middle, of which a quarter is excess on average; whole cells.
-        assert up == pytest.approx(0.2 * 0.125 + 0.06 * 1.5 + 0.04 * 4.5)
-        assert down == pytest.approx(0.1 * 0.125)
+        # Half of a cell: an eighth of it if it lies evenly, a root of a 24th at one place; whole cells.
+        half = (0.125 + math.sqrt(1 / 24)) / 2
+        assert up == pytest.approx(0.2 * half + 0.06 * 1.5 + 0.04 * 4.5)
+        assert down == pytest.approx(0.1 * half)
     _, hidden = moved_by_cutting(edges, 0 * shares, 0.01, (-1.5, 1.5))
-    assert hidden == pytest.approx(0.01 * math.sqrt(2) * math.hypot(0.125, 1.5, 4.5, 34.5))
+    assert hidden == pytest.approx(0.01 * math.sqrt(2) * math.hypot(half, 1.5, 4.5, 34.5))
 
 
 def test_beyond_bounds_the_band_allows_for_tails_and_for_cells_that_are_clear():

@@ -140,24 +140,15 @@ class FoundMean(HeldCloser):
         Where the distance of the line from the mean between the bounds was measured, beyond these.
         """
         cut = moved_by_bounds(*self.extremes.counted(self.count), self.found, *self.extremes.interval)
-        return np.array(cut) + (self._held_near if self.distance is None else 0.0)
-
-    @property
-    def _held_near(self) -> Floats:
-        """The same of holding records near to the line."""
-        if self.apart is None:
-            return np.zeros(2)
+        if self.distance is not None or self.apart is None:
+            return np.array(cut)
         below, above = self.apart.interval
-        return np.array(moved_by_cutting(*self.apart.counted(self.count), (-below, above)))
+        near = moved_by_cutting(*self.apart.counted(self.count), (-below, above))
+        return np.array(cut) + near
 
     def _told(self, asked: Asked) -> list[Limits]:
-        told = super()._told(asked)
-        if self.distance is not None and self._tells_points:
-            # Cells tell of records as they were held.
-            low, high = told.pop()
-            down, up = self._held_near
-            told.append((low - down, high + up))
-        return told
+        # Cells tell of records as they were held.
+        return super()._told(asked) if self.distance is None else [self._by_distance(asked)]
 
     @property
     def _is_proved(self) -> bool:

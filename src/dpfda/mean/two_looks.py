@@ -77,6 +77,8 @@ MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
 GAINED, FALLING = 0.85, 0.02
+# What cells tell of bands is alike in all releases, a try is not: nine of ten are so much wider at most.
+WIDER = 1.4
 # Neighbouring floats are no farther apart than such a part of a radius.
 TOLD = 1e-8
 # The largest residual that is told apart, in shares of the distance between the bounds.
@@ -287,8 +289,11 @@ class LooksPlan(StagedPlan):
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
-        plan = self.whole if self.whole.has_distance else self.expected_of
-        return plan.outlook_width(level, quick)
+        if self.whole.has_distance:
+            return self.whole.outlook_width(level, quick)
+        one = self.expected_of.outlook_width(level, quick)
+        wider = WIDER if self.two_looks else 1.0
+        return None if one is None else Outlook(one.typical, wider * one.most)
 
     def _over_ordinary(self, one: Outlook | None) -> Outlook | None:
         """For most, who may fill their bounds, as in one look."""

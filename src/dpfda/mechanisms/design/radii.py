@@ -351,9 +351,14 @@ def _counted(
 
 
 def _excess(low: Floats, high: Floats, cut: Floats | float) -> Floats:
-    """Average distance beyond a cut of what lies in cells, in each of them evenly."""
-    within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
-    return np.where(cut < low, (low + high) / 2 - cut, within)
+    """Average distance beyond a cut of what lies in cells, in each of them evenly or at one place.
+
+    The mean of both: if all of a cell is at one place, it is the root mean square over where that is.
+    """
+    within = np.maximum(high - np.maximum(low, cut), 0.0)
+    cell = high - low
+    parted = (within**2 / (2 * cell) + np.sqrt(within**3 / (3 * cell))) / 2
+    return np.where(cut < low, (low + high) / 2 - cut, parted)
 
 
 def moved_by_cutting(
