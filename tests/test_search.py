@@ -540,7 +540,7 @@ def test_sides_of_the_box_tell_how_far_the_line_is_from_the_mean_between_the_bou
     prepared = prepared_looks(long_mean(epsilon=4.0), LONG)
     plan, records, ends, errors = prepared.plan, prepared.total, (36.0, 44.0), []
     wide = plan.held(*ends, plan.shares[1])
-    between = plan.between(40 + 2 * np.sin(6 * LONG_GRID), ends, (0.7, 1.5))
+    between = plan.closest(40 + 2 * np.sin(6 * LONG_GRID), ends, (0.7, 1.5))
     total, truth = records.on_grid(wide), np.clip(LONG, *ends).mean(axis=0)
     for _ in range(400):
         look, noise = published(records.total(between), wide, between, between.certified())
@@ -584,7 +584,7 @@ def test_neighbours_move_the_distance_by_no_more_than_its_side_hides():
     plan, ends = pair[0].plan, (36.0, 44.0)
     wide = plan.held(*ends, plan.shares[1])
     line = np.full(40, ends[0])
-    between = plan.between(line, ends, (1.0, 2.0))
+    between = plan.closest(line, ends, (1.0, 2.0))
     noise = side_noise(wide, between)
     rule = wide.on_grid.rule
     public = (

@@ -147,7 +147,7 @@ class SearchPlan(StagedPlan):
             wide = self.held(a, b, self.shares[1])
             check(wide)
             for line in (a * ones, b * ones):
-                between = self.between(line, (a, b), ((b - a) / 2048, (b - a) / 2048))
+                between = self.closest(line, (a, b), ((b - a) / 2048, (b - a) / 2048))
                 check(between)
                 side_achieved(wide, between)
 
@@ -164,7 +164,7 @@ class SearchPlan(StagedPlan):
             return lower, upper
         return np.full(line.size, low), np.full(line.size, high)
 
-    def between(self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]) -> MeanPlan:
+    def closest(self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]) -> MeanPlan:
         """The plan of the mean around a public line, whose box may tell how far it is from the mean."""
         return self.with_sides(self.held(*self.around(line, ends, reaches)), kept=False)
 
@@ -228,7 +228,7 @@ class SearchPlan(StagedPlan):
         first = publish_curve(records.of_grid(total, wide), wide, certificate.part(FIRST))
         line = np.asarray(first(first.grid_points))
         apart = reached(self, records, line, ends)
-        between = self.between(line, ends, apart.interval)
+        between = self.closest(line, ends, apart.interval)
         look, noise = published(records.total(between), wide, between, certificate.part(BETWEEN))
         design, sides = known(between.public_design), side_noise(wide, between)
         tuning = {**look.certificate.mechanism, **self.tuning, "mean": design.mechanism}
