@@ -20,16 +20,18 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
-from dpfda.mean.found_release import BETWEEN, SEARCH, FoundMean
+from dpfda.mean.found_release import BETWEEN, SEARCH, UNSEEN, FoundMean
 from dpfda.mean.search import extreme_shares, interval_of, reached, searched
 from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.two_looks import published, sides_of
 from dpfda.mechanisms.design.radii import (
     CLEAR,
+    CLEAR_FARTHER,
     FINER,
-    UNTOLD,
     found_bounds,
     found_reaches,
     line_edges,
+    moved_by_bounds,
     moved_by_cutting,
     search_edges,
 )
@@ -37,6 +39,7 @@ from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.distances import largest_distance, with_distance
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records import LongCurves
 from dpfda.testing import check_release, exact_totals, prepared_looks
@@ -436,18 +439,39 @@ def test_what_is_cut_off_moves_the_mean_by_the_average_excess_that_is_counted():
     shares = np.array([0.0, 0.1, 0.3, 0.3, 0.2, 0.06, 0.04, 0.0])
     for sign in (1, -1):
         at, counted = (edges, shares) if sign == 1 else (-edges[::-1], shares[::-1])
-        down, up = moved_by_cutting(at, counted, 0.0, (-1.5, 1.5), (-9.0, 9.0))[::sign]
-        # Half of a cell beyond its middle, of which a quarter is excess on average; whole cells.
-        assert up == pytest.approx(0.2 * 0.125 + 0.06 * 1.5 + 0.04 * 4.5)
-        assert down == pytest.approx(0.1 * 0.125)
-    # Noise on what is allowed for, and none on cells that begin farther and are not seen.
-    _, hidden = moved_by_cutting(edges, 0 * shares, 0.01, (-1.5, 1.5), (-9.0, 7.0))
-    assert hidden == pytest.approx(UNTOLD * 0.01 * math.sqrt(2) * math.hypot(0.125, 1.5, 4.5))
-    few, many = np.zeros(8), np.zeros(8)
-    few[-1], many[-1] = 0.99 * CLEAR * 0.01, 1.01 * CLEAR * 0.01
-    told = [moved_by_cutting(edges, one, 0.01, (-1.5, 1.5), (-9.0, 7.0))[1] for one in (few, many)]
-    assert told[0] == hidden
-    assert told[1] > many[-1] * 34.5
+        down, up = moved_by_cutting(at, counted, 0.0, (-1.5, 1.5))[::sign]
+        # Half of a cell: an eighth of it if it lies evenly, a root of a 24th at one place; whole cells.
+        half = (0.125 + math.sqrt(1 / 24)) / 2
+        assert up == pytest.approx(0.2 * half + 0.06 * 1.5 + 0.04 * 4.5)
+        assert down == pytest.approx(0.1 * half)
+    _, hidden = moved_by_cutting(edges, 0 * shares, 0.01, (-1.5, 1.5))
+    assert hidden == pytest.approx(0.01 * math.sqrt(2) * math.hypot(half, 1.5, 4.5, 34.5))
+
+
+def test_beyond_bounds_the_band_allows_for_tails_and_for_cells_that_are_clear():
+    edges, scale = search_edges((-1000.0, 1000.0), 0.0, 1.0), 0.005
+    core = np.diff(np.clip(edges, -0.9, 0.9)) / 1.8
+
+    def allowed(shares):
+        return moved_by_bounds(edges, shares, scale, (-1.5, 1.5), 0.0, 1.0)
+
+    # Nothing beyond: at least what noise hides of the nearest cell, and little more.
+    nothing = allowed(core)
+    assert nothing[0] == pytest.approx(nothing[1])
+    assert scale * math.sqrt(2) * 0.25 < nothing[0] < scale
+    # A tail that halves from cell to cell, and moves the mean by two thirds of this on average.
+    tail = np.where(edges[:-1] >= 1, 0.1 * np.exp(-np.maximum(edges[:-1], 1) / 2), 0.0)
+    excess = float(np.maximum((edges[:-1] + edges[1:]) / 2 - 1.5, 0) @ tail)
+    down, up = allowed(core * (1 - tail.sum()) + tail)
+    assert down < 2 * nothing[0]
+    assert excess < up < 6 * excess
+    # A far cell counts in full from so many scales on, and not as noise.
+    far = int(np.searchsorted(edges, 16.0))
+    needed = CLEAR + CLEAR_FARTHER * 4
+    for scales, seen in ((needed - 0.2, False), (needed + 0.2, True)):
+        shares = core.copy()
+        shares[far] += scales * scale
+        assert (allowed(shares)[1] > scales * scale * 22) == seen
 
 
 def test_the_band_is_wider_by_what_was_cut_off(release, monkeypatch):
@@ -492,8 +516,86 @@ def test_it_is_said_what_the_band_allows_for_and_what_it_cannot(release):
     assert "meant to hold the mean of these curves, with what was cut off" in words
     assert "whatever the curves are" not in words
     # A record has a half of its share in either of its two points.
-    share = 200 * CLEAR * 2 * UNIT / float(release.certificate.costs[2].guarantee.epsilon) / UNIT / 9000
+    share = 200 * UNSEEN * 2 * UNIT / float(release.certificate.costs[2].guarantee.epsilon) / UNIT / 9000
     assert f"a part of less than about {share:.2g} %" in words
+
+
+# What the box tells beside.
+
+
+@pytest.fixture(scope="module")
+def told():
+    return long_mean(epsilon=4.0).fit(LONG).release_
+
+
+LONG_GRID = np.linspace(0.0, 1.0, 40)
+LONG = 40 + 2 * np.sin(6 * LONG_GRID) + np.random.default_rng(5).uniform(-1, 1, (1200, 1))
+
+
+def long_mean(**parameters):
+    return mean(domain=Domain(LONG_GRID), **parameters)
+
+
+def test_sides_of_the_box_tell_how_far_the_line_is_from_the_mean_between_the_bounds():
+    prepared = prepared_looks(long_mean(epsilon=4.0), LONG)
+    plan, records, ends, errors = prepared.plan, prepared.total, (36.0, 44.0), []
+    wide = plan.held(*ends, plan.shares[1])
+    between = plan.closest(40 + 2 * np.sin(6 * LONG_GRID), ends, (0.7, 1.5))
+    total, truth = records.on_grid(wide), np.clip(LONG, *ends).mean(axis=0)
+    sides = sides_of(wide, between)
+    for _ in range(400):
+        look, noise = published(records.total(between), sides, between, between.certified())
+        made = with_distance(look, total, wide, sides.law, noise)
+        apart = np.max(np.abs(made(LONG_GRID) - truth)) / 8
+        number = made.distance.numbers[0] / (2 * made.distance.largest * made.count)
+        errors.append((number - apart) * made.count * float(plan.shares[-1].epsilon))
+    whole = made.distance.noise.whole
+    # R U, with R ~ Gamma(whole + 1) and U uniform on (-1, 1): sizes are Gamma(d + 1) times uniform.
+    sizes = np.abs(errors)
+
+    def law(x):
+        return gamma.cdf(x, whole + 1) + x / whole * gamma.sf(x, whole)
+
+    assert fits_only_at_its_scale(sizes, law)
+
+
+def test_the_distance_holds_the_mean_between_the_bounds_and_is_kept_in_files(told, tmp_path):
+    assert told.distance is not None
+    truth, band = np.clip(LONG, *told.found).mean(axis=0), told.band(points=LONG_GRID)
+    assert np.all((band.lower <= truth) & (truth <= band.upper))
+    assert load(told.save(tmp_path / "told.json")).distance == told.distance
+    check_release(told)
+    # By the distance alone it is wider; without one what holding records near moves is added.
+    without = replace(told, distance=None)
+    assert np.all(without.moved > told.moved)
+    written = json.loads((tmp_path / "told.json").read_text())
+    written["distance"]["noise"]["scales"] = [
+        each // 2 for each in written["distance"]["noise"]["scales"]
+    ]
+    (tmp_path / "less.json").write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(tmp_path / "less.json")
+
+
+def test_neighbours_move_the_distance_by_no_more_than_its_side_hides():
+    rows = np.full((6, 40), -1e300)
+    other = rows.copy()
+    other[2] = 1e300
+    pair = [prepared_looks(long_mean(epsilon=2000.0), records) for records in (rows, other)]
+    plan, ends = pair[0].plan, (36.0, 44.0)
+    wide = plan.held(*ends, plan.shares[1])
+    line = np.full(40, ends[0])
+    between = plan.closest(line, ends, (1.0, 2.0))
+    noise = sides_of(wide, between).law
+    rule = wide.on_grid.rule
+    public = (
+        [int(x) for x in np.rint((line - rule.center) * rule.scale)],
+        list(map(int, rule.half_widths)),
+    )
+    sums = [exact_totals(each.total.on_grid(wide)) for each in pair]
+    moved = abs(np.subtract(*(largest_distance([list(each)], (*public, 6)) for each in sums)))
+    assert moved <= noise.scales[0] * plan.shares[-1].epsilon
+    assert moved > 0.99 * noise.scales[0] * plan.shares[-1].epsilon
 
 
 # Released and read again.

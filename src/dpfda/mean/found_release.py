@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.mean.staged_release import FIRST, RADIUS, HeldCloser
-from dpfda.mechanisms.design.radii import CLEAR, moved_by_cutting
+from dpfda.mechanisms.design.radii import moved_by_bounds, moved_by_cutting
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
@@ -18,19 +18,21 @@ from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import loss_of
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Variance
+from dpfda.releases.bands import Asked, Band, Limits, Variance
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
 
 # Stages that are paid for.
 SEARCH = "width of an interval", "place of the interval", "histogram of extremes", FIRST, RADIUS
 BETWEEN = "mean between the bounds found"
-# Cells count for the band of a mean between bounds looked for where they begin within so many times a
-# bound's distance from the middle of the interval, and within so many halves of its length.
-TOLD, NEAR = 1.5, 4.0
+# A far cell may have about so many scales of the noise and not be told from it.
+UNSEEN = 7.0
 # Words.
 WHOLE = "the mean of these curves, with what was cut off"
-HELD = ". Measured on 65 sets of real curves, the band for 95% held the mean in 85 to 91 of 100 releases"
+HELD = (
+    ". Measured on 86 sets of curves, the band for 95% held the mean in 95 of 100 releases from 5,000 "
+    "units times epsilon on, and in 91 at 2,000: not where few units lie far from all others"
+)
 OPEN = "How far these data are from a wider population is not included."
 
 
@@ -80,10 +82,9 @@ class Extremes(file.Written):
         parts = 1 - np.clip(inside / np.diff(edges), 0.0, 1.0)
         return float(np.clip(parts @ self.shares(count), 0.0, 1.0))
 
-    def moved(self, ends: tuple[float, float], far: tuple[float, float], count: float) -> Floats:
-        """What cutting at two ends may move a mean by, down and up (2,): see `moved_by_cutting`."""
-        counted = np.array(self.edges), self.shares(count), self.scale(count)
-        return np.array(moved_by_cutting(*counted, ends, far))
+    def counted(self, count: float) -> tuple[Floats, Floats, float]:
+        """Edges of the cells, shares of the extremes in them, and the scale of the noise on these."""
+        return np.array(self.edges), self.shares(count), self.scale(count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,14 +138,20 @@ class FoundMean(HeldCloser):
 
     @property
     def moved(self) -> Floats:
-        """What cutting off may have moved the mean by, down and up (2,), as the band allows for."""
-        (middle, half), ends, apart = self.extremes.interval, self.found, self.apart
-        below, above = (max(TOLD * abs(end - middle), NEAR * half) for end in ends)
-        told = self.extremes.moved(ends, (middle - below, middle + above), self.count)
-        if apart is None:
-            return told
-        reaches = -apart.interval[0], apart.interval[1]
-        return told + apart.moved(reaches, (-np.inf, np.inf), self.count)
+        """What cutting off may have moved the mean by, down and up (2,), as the band allows for.
+
+        Where the distance of the line from the mean between the bounds was measured, beyond these.
+        """
+        cut = moved_by_bounds(*self.extremes.counted(self.count), self.found, *self.extremes.interval)
+        if self.distance is not None or self.apart is None:
+            return np.array(cut)
+        below, above = self.apart.interval
+        near = moved_by_cutting(*self.apart.counted(self.count), (-below, above))
+        return np.array(cut) + near
+
+    def _told(self, asked: Asked) -> list[Limits]:
+        # Cells tell of records as they were held.
+        return super()._told(asked) if self.distance is None else [self._by_distance(asked)]
 
     @property
     def _is_proved(self) -> bool:
@@ -230,7 +237,7 @@ class FoundMean(HeldCloser):
     def _remarks(self) -> list[str]:
         if self.order:
             return super()._remarks()
-        (down, up), each = self.moved, 200 * CLEAR * self.extremes.scale(self.count)
+        (down, up), each = self.moved, 200 * UNSEEN * self.extremes.scale(self.count)
         return [
             f"What was cut off is allowed for as far as the noisy histograms tell it: by {down:.3g} "
             f"below and {up:.3g} above. They cannot tell of a part of less than about {each:.2g} % that "

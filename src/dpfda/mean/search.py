@@ -4,8 +4,9 @@ Six mechanisms run one after the other: an interval with three fifths of the ext
 maxima (`dpfda.publication.zoom`); a histogram of the extremes around it, from which alone the bounds are
 computed; a rough line between these; a histogram of how far units reach below and above that line; and
 the mean of records held between the bounds and as near to the line as follows from the counts, with all
-of delta. Each keeps its part whatever those before it published, and the whole is charged once, before
-the first noise: docs/appendix/search.md.
+of delta. From 20 cells on its box has sides that tell how far it is from the mean between the bounds.
+Each keeps its part whatever those before it published, and the whole is charged once, before the first
+noise: docs/appendix/search.md.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.found_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.staged_release import FIRST
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged
+from dpfda.mean.two_looks import (
+    LooksPlan,
+    StagedPlan,
+    check_staged,
+    published,
+    sides_of,
+)
 from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -35,6 +42,7 @@ from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve, recomputed
+from dpfda.publication.distances import with_distance
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights
 from dpfda.releases.function import ReleasedFunction
@@ -117,7 +125,7 @@ class SearchPlan(StagedPlan):
     def costs(self) -> dict[str, Cost]:
         """The costs of all stages; the noise of the last one follows from what comes before."""
         counting, rough, apart, last = self.shares
-        law = self.held(self.strategy.low, self.strategy.high).public_design
+        law = self.with_sides(self._widest, kept=False).public_design
         counts = [Cost(part, LaplaceLoss(part.epsilon)) for part in (counting, apart)]
         made = [*(Cost(part) for part in self.zoom.parts), counts[0], Cost(rough), counts[1]]
         stages = dict(zip(SEARCH, made, strict=True))
@@ -135,9 +143,13 @@ class SearchPlan(StagedPlan):
         step = (high - low) * 2.0**-17
         ones = np.ones(flat_grid(self.whole.basis).size)
         for a, b in ((low, high), (low, low + step), (high - step, high)):
-            check(self.held(a, b, self.shares[1]))
+            wide = self.held(a, b, self.shares[1])
+            check(wide)
             for line in (a * ones, b * ones):
-                check(self.held(*self.around(line, (a, b), ((b - a) / 2048, (b - a) / 2048))))
+                between = self.closest(line, (a, b), ((b - a) / 2048, (b - a) / 2048))
+                check(between)
+                if (sides := sides_of(wide, between)) is not None:
+                    sides.achieved()
 
     def around(
         self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]
@@ -151,6 +163,10 @@ class SearchPlan(StagedPlan):
         if np.all(upper - lower >= min(below, above) / 2):
             return lower, upper
         return np.full(line.size, low), np.full(line.size, high)
+
+    def closest(self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]) -> MeanPlan:
+        """The plan of the mean around a public line, whose box may tell how far it is from the mean."""
+        return self.with_sides(self.held(*self.around(line, ends, reaches)), kept=False)
 
     def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
         """The plan of the mean between public bounds, by default with what the search leaves."""
@@ -207,20 +223,22 @@ class SearchPlan(StagedPlan):
         charge(paying, certificate, self.entry())
         values = searched(self, records, fine)
         ends = self.found(values)
-        rough = self.held(*ends, self.shares[1])
-        first = publish_curve(records.total(rough), rough, certificate.part(FIRST))
+        wide = self.held(*ends, self.shares[1])
+        total = records.on_grid(wide)
+        first = publish_curve(records.of_grid(total, wide), wide, certificate.part(FIRST))
         line = np.asarray(first(first.grid_points))
         apart = reached(self, records, line, ends)
-        between = self.held(*self.around(line, ends, apart.interval))
-        look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
-        design = known(between.public_design)
+        between = self.closest(line, ends, apart.interval)
+        design, sides = known(between.public_design), sides_of(wide, between)
+        look, noise = published(records.total(between), sides, between, certificate.part(BETWEEN))
+        last = look.certificate.achieved
         tuning = {**look.certificate.mechanism, **self.tuning, "mean": design.mechanism}
         spent = [
             *self.zoom.parts,
             self.shares[0],
             first.certificate.achieved,
             self.shares[2],
-            look.certificate.achieved,
+            last if sides is None else sides.with_line(last),
         ]
         whole = certificate.fulfilled(
             added(spent),
@@ -228,12 +246,13 @@ class SearchPlan(StagedPlan):
             {**self.held(*ends).bounded, **self.bounded},
             drawn={BETWEEN: between.cost(design, self.size)},
         )
-        stated = known(rough.curves)
+        stated = known(wide.curves)
         prior = replace(cast("CurvePrior", look.hierarchy), lower=stated.lower, upper=stated.upper)
-        return look._as(
+        made = look._as(
             FoundMean, certificate=whole, hierarchy=prior, center=first.center, first=first,
             closer=between.bound, extremes=values, apart=apart,
         )  # fmt: skip
+        return made if sides is None else with_distance(made, total, wide, sides.law, noise)
 
 
 def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:

@@ -78,6 +78,8 @@ MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
 GAINED, FALLING = 0.85, 0.02
+# What cells tell of bands is alike in all releases, a try is not: nine of ten are so much wider at most.
+WIDER = 1.4
 # Neighbouring floats are no farther apart than such a part of a radius.
 TOLD = 1e-8
 # The largest residual that is told apart, in shares of the distance between the bounds.
@@ -104,6 +106,46 @@ class StagedPlan(PlanOfMeans):
     def strength(self, guarantee: Guarantee) -> float:
         """Number of units times epsilon, as under replace-one neighbours."""
         return self.whole.strength(guarantee)
+
+    def with_sides(self, closer: MeanPlan, kept: bool = True) -> MeanPlan:
+        """A closer look with sides of its box that tell the largest distance, where that is worth it.
+
+        kept: Whether records are held nearer than the bounds between which the distance is told.
+        """
+        design = known(closer.public_design)
+        cells = design.components
+        if not isinstance(self.whole.guarantee, PureDP) or not (kept or cells >= FEWEST_CELLS):
+            return closer
+        return replace(closer, drawn=with_sides(design, distance_sides(cells)))
+
+
+def sides_of(wide: MeanPlan, closer: MeanPlan) -> DistanceNoise | None:
+    """What the sides of a closer look see of its noise; None without them.
+
+    wide: Of a mean between the bounds of which they tell the distance.
+    """
+    law, part = known(closer.public_design).noise, closer.guarantee
+    if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
+        return None
+    return DistanceNoise.of_box(wide.largest_half, wide.neighbours, part, law)
+
+
+def published(
+    summed: IntegerSum,
+    told: DistanceNoise | None,
+    closer: MeanPlan,
+    own: Certificate,
+    draw: Draw = EXACT,
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A closer look, and the noise on what tells the largest distance, where it is of its own box.
+
+    summed: What gets noise. Private.
+    """
+    if told is None or not told.in_box:
+        return publish_curve(summed, closer, own, draw), ()
+    paid = pay(summed, closer, certificate=own)
+    drawn, noise = drawn_in_box(paid.design.noise, told.law, draw)
+    return cast("ReleasedFunction", paid.release(summed.with_noise(drawn))), noise
 
 
 def may_look(whole: MeanPlan) -> bool:
@@ -245,10 +287,12 @@ class LooksPlan(StagedPlan):
         return self._over_ordinary(self.expected_of.outlook(quick))
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
         if self.whole.distance is not None:
-            # Most of it is the noise on the largest distance, on which two looks gain nothing.
             return self.whole.outlook_width(level, quick)
-        return self._over_ordinary(self.expected_of.outlook_width(level, quick))
+        one = self.expected_of.outlook_width(level, quick)
+        wider = WIDER if self.two_looks else 1.0
+        return None if one is None else Outlook(one.typical, wider * one.most)
 
     def _over_ordinary(self, one: Outlook | None) -> Outlook | None:
         """For most, who may fill their bounds, as in one look."""
@@ -297,21 +341,12 @@ class LooksPlan(StagedPlan):
         plan = replace(self.held(line, radius), guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
-        design = known(plan.drawn)
-        sides = self.sides(design.components, radius)
-        return replace(plan, drawn=with_sides(design, sides)) if sides else plan
-
-    def sides(self, cells: int, radius: float) -> int:
-        """How many sides of a closer look's box tell the largest distance, beside so many cells."""
-        worth = cells >= FEWEST_CELLS or radius < HALF
-        return distance_sides(cells) if worth and isinstance(self.whole.guarantee, PureDP) else 0
+        return self.with_sides(plan, radius < HALF)
 
     def distance(self, closer: MeanPlan) -> DistanceNoise | None:
         """What tells the largest distance: sides of the closer look's box, or a share of its own."""
-        law, part, own = known(closer.drawn).noise, closer.guarantee, self.whole.distance
-        if isinstance(law, BoxPartNoise) and isinstance(part, PureDP):
-            return DistanceNoise.of_box(self.whole.largest_half, self.whole.neighbours, part, law)
-        return None if own is None or own.in_box else own
+        own = self.whole.distance
+        return sides_of(self.whole, closer) or (None if own is None or own.in_box else own)
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
         """Charge for all stages, and release them one after the other."""
@@ -379,14 +414,8 @@ def looked(
             radius, held = HALF, total
     closer = plan.closer(line, radius, part)
     summed = records.of_grid(held, closer)
-    own, told = certificate.part(LAST), plan.distance(closer)
-    noise: Sequence[int] = ()
-    if told is None or not told.in_box:
-        look = publish_curve(summed, closer, own, draw)
-    else:
-        paid = pay(summed, closer, certificate=own)
-        drawn, noise = drawn_in_box(paid.design.noise, told.law, draw)
-        look = cast("ReleasedFunction", paid.release(summed.with_noise(drawn)))
+    told = plan.distance(closer)
+    look, noise = published(summed, told, closer, certificate.part(LAST), draw)
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     if told is None:
         return made

@@ -211,8 +211,9 @@ MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
 # Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
 # does little harm, as no cell is far.
 MOVED_APART, SEEN_APART = 0.5, 4.0
-# The band allows for so much of what noise hides of an excess, and for far cells of so many scales.
-UNTOLD, CLEAR = 0.5, 7.0
+# Beyond bounds the band allows for cells of so many scales, of more by so many for every doubling of
+# their distance, and for those that begin so near.
+CLEAR, CLEAR_FARTHER, CLOSE = 4.0, 0.5, 2.0
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -288,8 +289,8 @@ def _reached(
     nearer: float = 1.0,
 ) -> list[tuple[Floats, Floats]]:
     """On either side distances (D,), and the squared average (D,) of what is beyond each of them."""
-    place, sides = int(np.argmin(np.abs(apart))), list[tuple[Floats, Floats]]()
-    for edges, counted in ((-apart[place::-1], shares[:place][::-1]), (apart[place:], shares[place:])):
+    sides = list[tuple[Floats, Floats]]()
+    for edges, counted in _outwards(apart, shares):
         reach = edges[-1]
         tried = half * nearer * DISTANCES
         at = np.append(tried[tried < reach], reach)
@@ -300,6 +301,12 @@ def _reached(
         # Nothing is searched beyond the last edge.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
     return sides
+
+
+def _outwards(apart: Floats, shares: Floats) -> list[tuple[Floats, Floats]]:
+    """Edges from the middle out, and shares between them, below and above."""
+    place = int(np.argmin(np.abs(apart)))
+    return [(-apart[place::-1], shares[:place][::-1]), (apart[place:], shares[place:])]
 
 
 def _least_error(
@@ -344,42 +351,76 @@ def _counted(
 
 
 def _excess(low: Floats, high: Floats, cut: Floats | float) -> Floats:
-    """Average distance beyond a cut of what lies in cells, in each of them evenly."""
-    within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
-    return np.where(cut < low, (low + high) / 2 - cut, within)
+    """Average distance beyond a cut of what lies in cells, in each of them evenly or at one place.
+
+    The mean of both: if all of a cell is at one place, it is the root mean square over where that is.
+    """
+    within = np.maximum(high - np.maximum(low, cut), 0.0)
+    cell = high - low
+    parted = (within**2 / (2 * cell) + np.sqrt(within**3 / (3 * cell))) / 2
+    return np.where(cut < low, (low + high) / 2 - cut, parted)
 
 
 def moved_by_cutting(
-    edges: Floats, shares: Floats, scale: float, ends: tuple[float, float], far: tuple[float, float]
+    edges: Floats, shares: Floats, scale: float, ends: tuple[float, float]
 ) -> tuple[float, float]:
     """How far cutting units at `ends` moves a mean at a point, down and up, from a noisy histogram.
 
     As much as the average excess of the points, of which a unit has two: so half of what it moves at
-    most. And a part of what noise hides of it.
+    most. And what noise hides of it.
 
     edges, shares, scale: As of `found_bounds`.
-    far: Of cells that begin beyond those count that are seen: noise would be taken for values.
     """
     found = list[float]()
-    for at, share, end, last in (
-        (-edges[::-1], shares[::-1], -ends[0], -far[0]),
-        (edges, shares, ends[1], far[1]),
-    ):
-        told = (at[:-1] < last) | (share > CLEAR * scale)
-        excess = np.where(told, _excess(at[:-1], at[1:], end), 0.0)
+    for at, share, end in ((-edges[::-1], shares[::-1], -ends[0]), (edges, shares, ends[1])):
+        excess = _excess(at[:-1], at[1:], end)
         doubt = scale * math.sqrt(2) * float(np.linalg.norm(excess))
-        found.append(max(float(excess @ share), 0.0) + UNTOLD * doubt)
+        found.append(max(float(excess @ share), 0.0) + doubt)
+    return found[0], found[1]
+
+
+def moved_by_bounds(
+    edges: Floats, shares: Floats, scale: float, ends: tuple[float, float], middle: float, half: float
+) -> tuple[float, float]:
+    """The same where cells reach so far that noise on them would be taken for values.
+
+    Twice the average excess of the points, so all that it can move, over the tails that explain the
+    counts; and what cells tell that are clear. Or what the nearest cells tell and noise hides of it,
+    where that is more. Parameters are those of `found_bounds`.
+    """
+    found, apart = list[float](), (edges - middle) / half
+    cuts = (middle - ends[0]) / half, (ends[1] - middle) / half
+    for (at, counted), cut in zip(_outwards(apart, shares), cuts, strict=True):
+        needed = (CLEAR + CLEAR_FARTHER * np.log2(np.maximum(at[:-1], 1.0))) * scale
+        beyond = _excess(at[:-1], at[1:], cut)
+        near = np.where(at[:-1] < max(cut, CLOSE), beyond, 0.0)
+        doubt = scale * math.sqrt(2) * float(np.linalg.norm(near))
+        weights, parts, excess = _tail_laws(at, counted, scale, np.array([cut]), FAR)
+        told = float(weights @ parts @ excess[:, 0]) if weights.size else 0.0
+        seen = float(beyond @ np.where(counted > needed, counted, 0.0))
+        found.append(half * max(2 * told + seen, max(float(near @ counted), 0.0) + doubt))
     return found[0], found[1]
 
 
 def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
-    """The same of what lies in the tail, where noise hides much: a power mean over Pareto tails.
+    """The same of what lies in the tail, where noise hides much: a power mean over Pareto tails."""
+    weights, parts, excess = _tail_laws(apart, shares, scale, at, unlikely)
+    if not weights.size:
+        return np.zeros(at.size)
+    return np.asarray((weights @ np.sqrt(parts) @ np.sqrt(excess)) ** 4)
+
+
+def _tail_laws(
+    apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float
+) -> tuple[Floats, Floats, Floats]:
+    """Pareto tails: weights (J, P), shares of the units (P,), average excess over distances (J, D).
 
     Each is weighed by how well it explains cells from one half on, and less where it is far or large.
+    Nothing where there are no such cells.
     """
     apart, shares = apart[apart >= NEARLY], shares[apart[:-1] >= NEARLY]
     if not shares.size:
-        return np.zeros(at.size)
+        return np.zeros((0, 0)), np.zeros(0), np.zeros((0, at.size))
     sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.5)
     size, shape = (grid.reshape(-1, 1) for grid in np.meshgrid(sizes, SHAPES, indexing="ij"))
     parts = scale * 2.0 ** np.arange(-2, max(np.log2(0.6 / scale), 0.0) + 0.01, 0.5)
@@ -397,4 +438,4 @@ def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: fl
     far = np.maximum(at - apart[0], 0.0)
     excess = beyond(far) * np.maximum(size + shape * far, 0.0) / (1 - shape)
     excess += np.maximum(apart[0] - at, 0.0)
-    return np.asarray((weights @ np.sqrt(parts) @ np.sqrt(excess) / weights.sum()) ** 4)
+    return weights / weights.sum(), parts, excess
