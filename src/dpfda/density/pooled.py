@@ -52,8 +52,9 @@ class PooledDensity(PooledSum):
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
-        cells, _ = Container.of(X).cells()
-        points, usable = points_from_array(cells, self.cells.dimensions, self.invalid)
+        points, usable = points_from_array(
+            Container.of(X).cells()[0], self.cells.dimensions, self.invalid
+        )
         return self.cells.index(points), usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
