@@ -52,10 +52,8 @@ class PooledDensity(PooledSum):
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
-        points, usable = points_from_array(
-            Container.of(X).cells()[0], self.cells.dimensions, self.invalid
-        )
-        return self.cells.index(points), usable
+        rows, usable = points_from_array(Container.of(X).cells()[0], self.cells.dimensions, self.invalid)
+        return self.cells.index(rows), usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         index, usable = rows
