@@ -1055,6 +1055,16 @@ def test_an_unused_identifier_is_pointed_out(wards, folder):
     assert not [line for line in notes(used) if "identifier" in line]
 
 
+def test_a_group_that_looks_like_a_person_is_pointed_out(folder):
+    rows = [["ab"[day % 2], *curve] for day, curve in enumerate(shapes().tolist())]
+    write(folder / "named.csv", ["ID", *(f"t_{i}" for i in range(24))], rows)
+    given = "--by", "ID", "--epsilon", "1", "--bounds", "0", "1", "--columns", "t_*"
+    found = run("compare", "named.csv", *given, "--out", "by.json")
+    assert found.exit_code == 0
+    words = "note: column 'ID' looks like an identifier, and its labels are published as names of groups"
+    assert [line for line in notes(found) if line.startswith(words)]
+
+
 def test_a_unit_without_groups_is_said_to_be_a_row(wards, folder):
     alone = "each row counts as one nurse (no --groups)"
     result = mean_of(wards, "--columns", "t_*", "--unit", "nurse")

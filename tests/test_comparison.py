@@ -363,6 +363,17 @@ class TestUnits:
 
 
 class TestRefusals:
+    def test_names_that_were_found_are_not_published_where_they_may_be_of_persons(self):
+        X, _ = two_groups(33, 66)
+        persons = np.repeat([f"P{i:02d}" for i in range(33)], 3)
+        with pytest.raises(
+            ParameterError, match="levels must name the groups where more than 10"
+        ) as told:
+            compared(X, persons)
+        assert "P0" not in str(told.value)
+        assert len(compared(X, persons, levels=sorted(set(persons))).names) == 33
+        assert len(compared(X, np.arange(99) % 10).names) == 10
+
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [

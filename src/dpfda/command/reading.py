@@ -303,6 +303,16 @@ class ComparedCurves(Curves):
     def used(self, given: Given, table: object) -> list[str]:
         return [read_by(text)[0] for text in given.by]
 
+    def notes(self, given: Given, table: TableCurves) -> list[str]:
+        from dpfda.records.headers import identifiers
+
+        named = [
+            f"column {name!r} looks like an identifier, and its labels are published as names of "
+            "groups; a person's column is for --groups"
+            for name in identifiers(self.used(given, table))
+        ]
+        return super().notes(given, table) + named
+
 
 def _no_columns(beside: str) -> ParameterError:
     remedy = "Example: --columns 'cca_*'"

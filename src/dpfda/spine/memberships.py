@@ -38,6 +38,8 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
     return None if groups is None else read_keys(groups, "groups", invalid)
 
 
+# More groups than so many, with fewer records than so many each, are taken for persons until named.
+MANY, FEW = 10, 10
 IN_TWO = (
     "Then its data would be released twice and cost twice. Keep one group a unit; where each went "
     "through all conditions, release the mean of each unit's difference. Or use $invalid to "
@@ -92,6 +94,13 @@ def read_levels(
         raise ParameterError("levels", "be given under add/remove neighbours", "None", remedy)
     else:
         levels = sorted(_found(memberships, y).values(), key=str)
+        if len(levels) > MANY and len(memberships) < FEW * len(levels):
+            words = f"name the groups where more than {MANY} have fewer than {FEW} records on average"
+            remedy = (
+                "Names of groups are published. If these are persons, compare by another column; else "
+                "name them."
+            )
+            raise ParameterError("levels", words, f"{len(levels)} groups", remedy)
     keys = [label_key(level) if given is None else level_key(level) for level in levels]
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         words = "be two or more different groups"

@@ -86,7 +86,8 @@ class PrivateComparison(Estimator):
     epsilon, delta, rho, bounds, basis, mechanism
         As in `dpfda.PrivateMean`; the same for all groups.
     levels : sequence of str or numbers, or mapping of sequences, optional
-        Names of the groups, public. By default, under replace-one neighbours, those found; required
+        Names of the groups, public. By default, under replace-one neighbours, those found (of more
+        than ten only if they have ten records each on average: else they may name persons); required
         under add/remove, where membership is private. A mapping names columns of labels, each with its
         levels: groups are all combinations, such as ``{"tariff": ["day", "night"], "region": ["north",
         "south"]}``, and ``release["day", "north"]`` is one of them.
