@@ -107,6 +107,11 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     # Synthetic curves.
 
+    @property
+    def divided_by(self) -> int:
+        """Public number of units, or that which sums were divided by."""
+        return self.moments.size
+
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
         """Synthetic curves: independent draws. Costs no privacy.
 
