@@ -58,16 +58,15 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     bounds : (lower, upper) or ValueBounds
         Public bounds on the values of a curve, enforced by clipping; synthetic curves keep to them.
     levels : sequence of str or numbers, or mapping of sequences, optional
-        Public names of disjoint groups, as in `dpfda.PrivateComparison`: then `y` says which group each
-        record is in, and every group has a sampler of its own, ``release_["case"]``.
+        Public names of disjoint groups, as in `dpfda.PrivateComparison`: `y` says which each record is
+        in, and every group has a sampler, ``release_["case"]``.
     basis, domain, ledger
         As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size (or a mapping, one a group) is needed, which
         sums are divided by.
     reading : Reading, optional
-        As in `dpfda.PrivateMean`; an unusable record that is repaired counts as the middle of the
-        bounds.
+        As in `dpfda.PrivateMean`; what is repaired counts as the middle of the bounds.
 
     Attributes
     ----------
@@ -86,11 +85,9 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     all stages lose no more than one normal law, whose mu^2 is the sum of theirs. Parameters are public;
     `X` and `groups` are private.
 
-    With `levels` every group's sampler has the whole budget, and all together cost it once: neighbours
-    differ in a unit of one group, and the numbers of the others have the same law (McSherry 2009,
-    Theorem 4). Who is in which group is public under replace-one neighbours, where a unit stays in its
-    group, and private under add/remove. A unit in two groups is refused or, with ``invalid="repair"``,
-    in that of its first record, without its records of others.
+    With `levels` every group's sampler has the whole budget, and all together cost it once: a unit is
+    in one group, and the numbers of others have the same law (McSherry 2009, Theorem 4). Groups are as
+    in `dpfda.PrivateComparison`: who is in which is public under replace-one neighbours alone.
 
     References
     ----------

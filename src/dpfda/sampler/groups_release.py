@@ -99,10 +99,8 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
         }
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        at, lines = self.grid_points, []
-        for name, each in self.means.items():
-            lines += [Line(at, np.asarray(each(at)), f"mean {name}")]
-            lines += [Line(at, each.sample(1, 1)[0], f"synthetic {name}")]
+        at = self.grid_points
+        lines = [Line(at, np.asarray(each(at)), name) for name, each in self.means.items()]
         return self._curve(lines)
 
     def _stated(self) -> Stated:
