@@ -10,7 +10,6 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.records import Curves
 from dpfda.records.labels import units_of
@@ -31,13 +30,12 @@ from dpfda.spine.choices import value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.memberships import (
-    divided,
     divisors,
-    flat,
     names_of_levels,
     parted,
     read_levels,
     unit_keys,
+    units_planned,
 )
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import read_block
@@ -198,14 +196,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
         """
         if self.levels is None:
             return super().plan(n, columns)  # type: ignore[arg-type]
-        levels = flat(self.levels) or ("first", "second")
-        levels = read_levels(levels, [], None, self.settings.unit.relation)
-        names_of_levels(levels)
-        if not isinstance(n, Mapping):
-            words = "be at least two units for each group"
-            total = whole(n, "n", 2 * len(levels), words=words)
-            n = dict(zip(levels, divided(total, [1] * len(levels)), strict=True))
-        units = {level: whole(size, "n", 2) for level, size in n.items()}
+        units = units_planned(n, self.levels)
+        names_of_levels(read_levels([*units], [], None, self.settings.unit.relation))
         basis = public_basis(self.settings, self.basis, columns)
         return self._of_groups(self._checked(), basis, units, self.settings, None, planned=True)
 

@@ -17,7 +17,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.groups import OfGroups
-from dpfda.sampler.release import UNFIT, ReleasedCurveSampler
+from dpfda.sampler.release import UNFIT, ReleasedCurveSampler, fdatagrid
 from dpfda.spine.memberships import divided
 from dpfda.views import Curve, Line
 
@@ -77,13 +77,8 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
 
     def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> FDataGrid:
         """The same as a ``skfda.FDataGrid`` (extra `fda`): groups are its `sample_names`."""
-        from dpfda.releases.functional import scikit_fda
-
         curves, names = self.sample(n, rng)
-        made: FDataGrid = scikit_fda().FDataGrid(
-            curves, grid_points=self.grid_points, domain_range=self.domain_range, sample_names=names
-        )
-        return made
+        return fdatagrid(self._any, curves, sample_names=names)
 
     @property
     def public_units(self) -> int | None:

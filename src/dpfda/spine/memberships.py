@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpfda.bases.corners import Covariate
 from dpfda.numerics.arrays import Cells, Flags, Integers, is_native
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import entries, pair, plain_words, shown
+from dpfda.numerics.parameters import entries, pair, plain_words, shown, whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import OUTSIDE, read_cell
@@ -229,6 +229,15 @@ def divided(n: int, sizes: Sequence[int], least: int = 2) -> list[int]:
     """
     ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
     return [max(least, end - start) for start, end in pairwise(ends)]
+
+
+def units_planned(n: int | Mapping[object, int], levels: Any) -> dict[object, int]:
+    """Units of each group: as stated, or of all divided evenly; of two where no groups are named."""
+    if isinstance(n, Mapping):
+        return {level: whole(size, "n", 2) for level, size in n.items()}
+    named = flat(levels) or ("first", "second")
+    total = whole(n, "n", 2 * len(named), words="be at least two units for each group")
+    return dict(zip(named, divided(total, [1] * len(named)), strict=True))
 
 
 def parted(

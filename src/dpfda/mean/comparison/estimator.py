@@ -52,15 +52,14 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import (
-    divided,
     divisors,
     factors_of,
-    flat,
     level_key,
     names_of_levels,
     parted,
     read_levels,
     unit_keys,
+    units_planned,
 )
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, matrix_on
@@ -198,13 +197,7 @@ class PrivateComparison(Estimator):
         """
         self._check()
         basis = public_basis(self.settings, self.basis, columns)
-        if isinstance(n, Mapping):
-            units = {level: whole(size, "n", 2) for level, size in n.items()}
-        else:
-            levels = flat(self.levels) or ("first", "second")
-            total = whole(n, "n", 2 * len(levels), words="be at least two units for each group")
-            units = dict(zip(levels, divided(total, [1] * len(levels)), strict=True))
-        return self._planned(basis, units, self.settings, expected=True)
+        return self._planned(basis, units_planned(n, self.levels), self.settings, expected=True)
 
     def _planned(
         self,
