@@ -267,6 +267,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     "synthetic curves": lambda: (
         PrivateCurveSampler(1.0, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
     ),
+    "synthetic curves by group": lambda: (
+        PrivateCurveSampler(1.0, bounds=(-3, 3), levels=("case", "control"), domain=Domain(GRID))
+        .fit(CURVES, GROUPS)
+        .release_
+    ),
     "clusters of curves": lambda: (
         PrivateCurveClusters(1.0, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
     ),

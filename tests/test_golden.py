@@ -9,7 +9,8 @@ conditional density, a test of equality, a mean in two looks, a running mean and
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
 classifiers of three classes, one of them found by descent; a density on a scale; one with
 atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic
-curves, a regression on curves and clusters with a delta, before and since all their noise is normal.
+curves, a regression on curves and clusters with a delta, before and since all their noise is normal; and
+synthetic curves of groups.
 """
 
 import json
@@ -73,6 +74,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
     "ReleasedScalarOnFunction": lambda model: model([0.2, 0.9]),
     "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
+    "ReleasedCurveSamplers": lambda made: [each([0.2, 0.9]) for each in made.means.values()],
     # Areas follow from an isotonic fit; rates at thresholds from draws. Binormal curves are found step
     # by step, so that their last digits are those of the machine.
     "ReleasedScoreCurves": lambda curves: (

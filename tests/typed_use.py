@@ -81,6 +81,7 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.staged import TwoStageFunction
+from dpfda.sampler.groups_release import ReleasedCurveSamplers
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.scalar.release import ReleasedScalarOnFunction
 from dpfda.scores.release import ReleasedScoreCurves
@@ -157,6 +158,7 @@ def files() -> None:
     assert_type(ReleasedQuantileCurves.load("f"), ReleasedQuantileCurves)
     assert_type(ReleasedScalarOnFunction.load("f"), ReleasedScalarOnFunction)
     assert_type(ReleasedCurveSampler.load("f"), ReleasedCurveSampler)
+    assert_type(ReleasedCurveSamplers.load("f"), ReleasedCurveSamplers)
     assert_type(ReleasedCurveClusters.load("f"), ReleasedCurveClusters)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)

@@ -248,28 +248,39 @@ class Curves(Reader["TableCurves"]):
 
 @dataclass(frozen=True)
 class ComparedCurves(Curves):
-    """Curves with a column that says which group each is in."""
+    """Curves with a column that says which group each is in.
 
+    Parameters
+    ----------
+    asked : bool
+        Whether there are groups only where they are asked for, and then named.
+    """
+
+    asked: bool = False
     public: ClassVar[Sequence[str]] = (*Curves.public, "by")
 
     @property
     def options(self) -> Sequence[Option]:
+        found = "" if self.asked else ", and groups that are not named are those found"
         words = (
             "Column with the group of each record. Its name and those of the groups are published. "
-            "Under replace-one who is in which group is taken as public, and groups that are not named "
-            "are those found. Repeat it for groups that are combinations: --by tariff:day,night "
-            "--by region:north,south."
+            f"Under replace-one who is in which group is taken as public{found}. Repeat it for groups "
+            "that are combinations: --by tariff:day,night --by region:north,south."
         )
-        return (*super().options, replace(by(words), type=list[str]))
+        option = by(words, None) if self.asked else by(words)
+        return (*super().options, replace(option, type=list[str]))
 
     def settings(self, given: Given) -> dict[str, object]:
+        if not given.by:
+            return super().settings(given)
         named = dict(map(read_by, given.by))
         levels = {name: known or None for name, known in named.items()}
         if len(named) < len(given.by):
             raise ParameterError("--by", "name different columns", " ".join(given.by))
-        if given.neighbours == "add-remove" and None in levels.values():
+        if (self.asked or given.neighbours == "add-remove") and None in levels.values():
+            words = "name groups" + ("" if self.asked else " under add-remove neighbours")
             remedy = "Name every group that may occur. Example: --by case:control,MS"
-            raise ParameterError("--by", "name groups under add-remove neighbours", "none", remedy)
+            raise ParameterError("--by", words, "none", remedy)
         if given.groups is not None and given.columns is None:
             raise _no_columns("--groups")
         if given.groups in named:
@@ -279,6 +290,8 @@ class ComparedCurves(Curves):
         }
 
     def read(self, given: Given) -> TableCurves:
+        if not given.by:
+            return super().read(given)
         try:
             first, *more = self.used(given, None)
             if more and given.columns is None:
@@ -293,15 +306,18 @@ class ComparedCurves(Curves):
             raise error.having(parameter=InPython("--by")) from None
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
-        return {**super().labels(given, table), "group": " / ".join(self.used(given, table))}
+        named = {"group": " / ".join(self.used(given, table))}
+        return {**super().labels(given, table), **said(named)}
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+        if not given.by:
+            return super().fit(estimator, table, given)
         names, columns = self.used(given, table), [table.groups, *table.beside]
         groups = columns[0] if len(names) == 1 else dict(zip(names, columns, strict=False))
         return estimator.fit(table.data, groups, *columns[len(names) :])
 
     def used(self, given: Given, table: object) -> list[str]:
-        return [read_by(text)[0] for text in given.by]
+        return [read_by(text)[0] for text in given.by or ()]
 
     def notes(self, given: Given, table: TableCurves) -> list[str]:
         from dpfda.records.headers import identifiers
@@ -401,7 +417,7 @@ def parse_points(text: str, option: str) -> list[float]:
     return [float(point) for point in np.linspace(start, stop, count + 1)]
 
 
-def said(words: dict[str, str | None]) -> dict[str, str]:
+def said(words: Mapping[str, str | None]) -> dict[str, str]:
     """The words that there are."""
     return {key: text for key, text in words.items() if text}
 

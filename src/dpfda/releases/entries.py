@@ -136,16 +136,16 @@ def part(*kinds: type[Published]) -> Entry:
     return Entry(lambda value, _, kernel: part_from_json(value, kinds, kernel), _TO_JSON)
 
 
-def named_means(kind: type[Published]) -> Entry:
-    """Several releases of a kind, a mapping by their names; the file calls each a mean."""
+def named_means(kind: type[Published], called: str = "mean") -> Entry:
+    """Several releases of a kind, a mapping by their names; what the file calls each."""
 
     def read(value: object, _: object, kernel: object) -> dict[str, Published]:
         parts = map(encoding.mapping, encoding.sequence(value))
         return {
-            encoding.name(each["name"]): part_from_json(each["mean"], (kind,), kernel) for each in parts
+            encoding.name(each["name"]): part_from_json(each[called], (kind,), kernel) for each in parts
         }
 
-    return Entry(read, lambda held: [{"name": k, "mean": each.to_json()} for k, each in held.items()])
+    return Entry(read, lambda held: [{"name": k, called: each.to_json()} for k, each in held.items()])
 
 
 NAMED_LABELS = entry(

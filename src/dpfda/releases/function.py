@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dpfda.numerics.words import several
 from dpfda.privacy.words import first_up
 from dpfda.releases import bands
 from dpfda.releases.bands import Asked, Band, Variance
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.base import LEVEL, OfPoints, Release
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import PROVED, WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpfda.releases.combined import Averaged, CombinedMean
 
 Kind = TypeVar("Kind", bound="ReleasedFunction")
+Part = TypeVar("Part", bound=OfPoints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,13 +210,13 @@ class ReleasedFunction(MeanLine):
         return f"{super()._headline}{derivative}"
 
 
-class OfMeans(Release):
+class OfMeans(Release, Generic[Part]):
     """A release made of several means: what all have in common is said of the first."""
 
     if TYPE_CHECKING:
 
         @property
-        def means(self) -> Mapping[str, ReleasedFunction]: ...
+        def means(self) -> Mapping[str, Part]: ...
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -223,7 +224,7 @@ class OfMeans(Release):
         return tuple(self.means)
 
     @property
-    def _any(self) -> ReleasedFunction:
+    def _any(self) -> Part:
         return next(iter(self.means.values()))
 
     @property
@@ -234,12 +235,14 @@ class OfMeans(Release):
     @property
     def domain_range(self) -> tuple[float, float]:
         """Ends of the domain."""
-        return self._any.domain_range
+        ends: tuple[float, float] = self._any.domain_range
+        return ends
 
     @property
     def grid_points(self) -> Floats:
         """Public grid (m,) of the curves."""
-        return self._any.grid_points
+        grid: Floats = self._any.grid_points
+        return grid
 
     def _functions(self, at: Floats) -> dict[str, Floats]:
         return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}

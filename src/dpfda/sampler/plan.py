@@ -1,9 +1,11 @@
-"""The plan of a sampler of curves: moments, then counts of scores."""
+"""The plan of a sampler of curves, or of one a group: moments, then counts of scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -14,12 +16,16 @@ from dpfda.noise import gaussian_ratio
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
+from dpfda.numerics.errors import DpfdaError
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import NAMED, Paying, charge, planner, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
+from dpfda.sampler.groups_release import ReleasedCurveSamplers
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
+from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
@@ -73,12 +79,16 @@ class SamplerPlan(VectorPlan):
         """Charge, draw, add. The vectors (units, d) are private."""
         certificate, achieved = self.certified(), self.whole_achieved()
         charge(paying, certificate, self.entry())
+        return self.drawn(vectors, certificate.fulfilled(achieved))
+
+    def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedCurveSampler:
+        """Draw and add. The ledger has been charged for the certificate."""
         moments = self.design.published(vectors[:, : self.design.size], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
-            moments, counts, noise, self.basis, np.stack(self.limits),
-            certificate.fulfilled(achieved), {**self.about, **stamp()},
+            moments, counts, noise, self.basis, np.stack(self.limits), certificate,
+            {**self.about, **stamp()},
         )  # fmt: skip
 
     def scores(self, vectors: Floats, moments: Moments) -> IntegerSum:
@@ -95,6 +105,54 @@ class SamplerPlan(VectorPlan):
         counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left][: self.tables]]
         total = IntegerSum(len(counts) * BINS)
         return total.add_totals((np.concatenate(counts) * COUNT).tolist(), len(vectors))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupsPlan(SamplerPlan):
+    """Plan of the samplers of disjoint groups; what it says of one of them is that of the first.
+
+    samplers: Plan of each group's sampler, by its name: with the whole budget, and equal costs.
+    """
+
+    samplers: Mapping[str, SamplerPlan] = field(kw_only=True)
+
+    @classmethod
+    def of(cls, samplers: Mapping[str, SamplerPlan]) -> Self:
+        """The plan of these groups together."""
+        first, *others = samplers.values()
+        if any(other.costs() != first.costs() for other in others):
+            raise DpfdaError("Groups that one charge is to pay for have different costs.")
+        own = {each.name: getattr(first, each.name) for each in fields(first)}
+        size = sum(part.size for part in samplers.values())
+        about = {**first.about, "summary": "synthetic curves by group"}
+        return cls(**own | {"size": size, "about": about, "expected_size": None}, samplers=samplers)
+
+    def remade(self, guarantee: Guarantee, n: int) -> Self:
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        sizes = divided(n, [part.size for part in self.samplers.values()])
+        pairs = zip(self.samplers.items(), sizes, strict=True)
+        return self.of({name: part.remade(guarantee, size) for (name, part), size in pairs})
+
+    def entry(self) -> dict[str, object]:
+        return super().entry() | {"groups": [*self.samplers], "composition": "parallel"}
+
+    def publish_groups(self, vectors: Sequence[Floats], paying: Paying = NAMED) -> ReleasedCurveSamplers:
+        """Charge once, draw for every group, and add.
+
+        A unit is in one group, in either of two neighbouring data sets: the releases of the others have
+        the same law, and all noise is independent. The loss of all is that of this one (McSherry 2009,
+        Theorem 4).
+
+        vectors: Of each group (units, d). Private; no unit is in two of them.
+        """
+        certificate = self.certified()
+        for part in self.samplers.values():
+            part.whole_achieved()
+        charge(paying, certificate, self.entry())
+        pairs = zip(self.samplers.items(), vectors, strict=True)
+        return ReleasedCurveSamplers(
+            {name: part.drawn(each, certificate) for (name, part), each in pairs}
+        )
 
 
 @planner

@@ -63,6 +63,15 @@ def score_axes(moments: Moments) -> tuple[Floats, Floats]:
     return np.sqrt(np.maximum(values, LEAST * max(values[0], 1e-300))), vectors
 
 
+def fdatagrid(release: ReleasedCurveSampler, curves: Floats, **more: object) -> FDataGrid:
+    """Curves on a release's grid as scikit-fda has them."""
+    from dpfda.releases.functional import scikit_fda
+
+    grid, ends = release.grid_points, release.domain_range
+    made: FDataGrid = scikit_fda().FDataGrid(curves, grid_points=grid, domain_range=ends, **more)
+    return made
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedCurveSampler(OfPoints, OfMoments):
     """A sampler of synthetic curves; called at points it is the mean curve.
@@ -107,6 +116,11 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     # Synthetic curves.
 
+    @property
+    def divided_by(self) -> int:
+        """Public number of units, or that which sums were divided by."""
+        return self.moments.size
+
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
         """Synthetic curves: independent draws. Costs no privacy.
 
@@ -142,12 +156,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> FDataGrid:
         """Synthetic curves as a ``skfda.FDataGrid`` (extra `fda`); parameters as of `sample`."""
-        from dpfda.releases.functional import scikit_fda
-
-        made: FDataGrid = scikit_fda().FDataGrid(
-            self.sample(n, rng), grid_points=self.grid_points, domain_range=self.domain_range
-        )
-        return made
+        return fdatagrid(self, self.sample(n, rng))
 
     @cached_property
     def score_laws(self) -> tuple[Floats, ...]:

@@ -9,18 +9,28 @@ from typing import TYPE_CHECKING
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Curves
+from dpfda.command.reading import ComparedCurves
+from dpfda.numerics.words import csv_text
 
 if TYPE_CHECKING:
+    from dpfda.sampler.groups_release import ReleasedCurveSamplers
     from dpfda.sampler.release import ReleasedCurveSampler
 
 
-def save_synthetic(release: ReleasedCurveSampler, path: Path) -> None:
-    """Write as many synthetic curves as sums were divided by, as CSV with the grid as its header."""
+def save_synthetic(release: ReleasedCurveSampler | ReleasedCurveSamplers, path: Path) -> None:
+    """Write as many synthetic curves as sums were divided by, as CSV with the grid as its header.
+
+    With groups the name of each one's stands before it.
+    """
     from dpfda.releases.files import write_text
 
-    rows = [release.grid_points, *release.sample(release.moments.size)]
-    write_text(path, "".join(",".join(f"{value:.8g}" for value in row) + "\n" for row in rows))
+    made = release.sample(release.divided_by)
+    curves, names = made if isinstance(made, tuple) else (made, None)
+    rows = [[f"{value:.8g}" for value in row] for row in [release.grid_points, *curves]]
+    if names is not None:
+        heads = [str(release.about.get("group", "group")), *names.tolist()]
+        rows = [[head, *row] for head, row in zip(heads, rows, strict=True)]
+    write_text(path, csv_text(rows))
 
 
 DRAWN = o.output(
@@ -33,7 +43,7 @@ VERB = Publication(
     words="Publish a sampler of synthetic curves: mean, covariance and laws of scores of a file of "
     "private curves, under differential privacy. What is drawn from it costs nothing more.",
     estimators=("dpfda.sampler.estimator:PrivateCurveSampler", "dpfda.mean.estimator:PrivateMean"),
-    reader=Curves(),
+    reader=ComparedCurves(asked=True),
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),
     outputs=((DRAWN, save_synthetic),),
@@ -41,5 +51,7 @@ VERB = Publication(
     examples=(
         "dpfda sample loads.csv --epsilon 1 --delta 1e-6 --bounds 0 10 --groups household --out "
         "sampler.json --synthetic made_up.csv",
+        "dpfda sample loads.csv --by tariff:day,night --epsilon 1 --delta 1e-6 --bounds 0 10 "
+        "--columns 'load_*' --groups household --out samplers.json --synthetic made_up.csv",
     ),
 )

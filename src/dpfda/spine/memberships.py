@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from dpfda.bases.corners import Covariate
 from dpfda.numerics.arrays import Cells, Flags, Integers, is_native
 from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
-from dpfda.numerics.parameters import entries, pair, plain_words, shown
+from dpfda.numerics.parameters import entries, pair, plain_words, shown, whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import OUTSIDE, read_cell
 from dpfda.records.containers import Column, cells_in, column_of
 from dpfda.records.covariates import scaled
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
+from dpfda.releases.groups import level_name
+from dpfda.spine.choices import check_groups
 
 # In the place of a group's number: a label that is none of the levels, and no label.
 OTHER, NONE = -1, -2
@@ -59,8 +61,8 @@ def read_memberships(
     """
     if y is None:
         raise DataError(
-            "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
-            "target y is None."
+            "y must hold the group of each record: levels or a comparison requires y to be passed, but "
+            "the target y is None."
         )
     keys = [by_value(key) if stated else key for key in read_keys(y, "y", "repair")]
     if len(keys) != count:
@@ -159,11 +161,6 @@ def _column(y: Any, name: str) -> Column:
     return cells_in(column, name)
 
 
-def level_name(level: object) -> str:
-    """What a group is called; by its labels in the order of their columns, where there are several."""
-    return " / ".join(map(str, level)) if isinstance(level, tuple) else str(level)
-
-
 def names_of_levels(levels: Sequence[object]) -> list[str]:
     """What the groups are called, each by a name of its own."""
     names = [plain_words(level_name(level), "levels") for level in levels]
@@ -214,6 +211,78 @@ def rows_of_level(memberships: list[Key], level: object, stated: bool) -> NDArra
     """Which records are of one group."""
     own = level_key(level) if stated else label_key(level)
     return np.array([key == own for key in memberships], dtype=bool)
+
+
+def flat(
+    levels: Sequence[object] | Mapping[str, Sequence[object]] | None,
+) -> Sequence[object] | None:
+    """The groups in one list, where they are named by the labels of several columns."""
+    if not isinstance(levels, Mapping):
+        return levels
+    return None if None in levels.values() else [*crossed(levels).values()]
+
+
+def divisors(public_size: Any, levels: list[object]) -> list[int | None]:
+    """The public number that each group's sums are divided by, if there is any."""
+    if not isinstance(public_size, Mapping):
+        return [public_size] * len(levels)
+    if set(public_size) != set(levels):
+        raise ParameterError("public_size", "have one number a level", f"{len(public_size)} numbers")
+    return [public_size[level] for level in levels]
+
+
+def divided(n: int, sizes: Sequence[int], least: int = 2) -> list[int]:
+    """So many units in all, divided among groups in proportion to sizes; two at least in each.
+
+    Examples
+    --------
+    >>> divided(101, [1, 1]), divided(90, [20, 10])
+    ([51, 50], [60, 30])
+    """
+    ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
+    return [max(least, end - start) for start, end in pairwise(ends)]
+
+
+def units_planned(n: int | Mapping[object, int], levels: Any) -> dict[object, int]:
+    """Units of each group: as stated, or of all divided evenly; of two where no groups are named."""
+    if isinstance(n, Mapping):
+        return {level: whole(size, "n", 2) for level, size in n.items()}
+    named = flat(levels) or ("first", "second")
+    total = whole(n, "n", 2 * len(named), words="be at least two units for each group")
+    return dict(zip(named, divided(total, [1] * len(named)), strict=True))
+
+
+def parted(
+    y: object, given: Any, count: int, own: list[Key] | None, neighbours: Neighbours, invalid: str
+) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
+    """Names of the groups; how many units each has; and which records are its own. Private.
+
+    given: Levels, as an estimator has them.
+    own: What the unit of each record is compared by.
+    Raises DataError if a unit is in two groups or in none, or a group has fewer than two where that is
+    public.
+    """
+    factors = factors_of(y, given, neighbours)
+    if factors:
+        y, given = labels_together(y, factors), flat(factors)
+    stated = given is not None
+    memberships, other = read_memberships(y, count, own, invalid, stated)
+    levels = read_levels(given, memberships, y, neighbours)
+    names = names_of_levels(levels)
+    rows = [rows_of_level(memberships, level, stated) for level in levels]
+    known = np.any(rows, axis=0) | other
+    rows = [chosen & ~other for chosen in rows]
+    if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
+        raise none_of("y", "levels", names, int(np.argmin(known)), "y")
+    counts = [count_units(chosen, own) for chosen in rows]
+    kept = list(range(len(levels)))
+    if neighbours is Neighbours.REPLACE_ONE:
+        if factors and np.count_nonzero(counts) > 1:
+            # Not every combination occurs; which do is public, like their sizes.
+            kept = [place for place in kept if counts[place]]
+        check_groups({names[place]: counts[place] for place in kept})
+    sizes = {levels[place]: counts[place] for place in kept}
+    return [names[place] for place in kept], sizes, [rows[place] for place in kept]
 
 
 def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:

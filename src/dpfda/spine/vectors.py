@@ -15,7 +15,7 @@ from dpfda.bounds import Norm, ValueBounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
 from dpfda.noise.gaussian import gaussian_loss
 from dpfda.noise.symmetric import SymmetricNoise
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -283,9 +283,13 @@ class OfVectors(OfCurves[OfWhich]):
         matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
         codes, count = units_of(groups, len(matrix), settings.reading.invalid)
         plan = self._plan(guarantee, basis, count, groups)
-        curves = read_block(matrix, basis, settings.reading)
-        lower, upper = plan.limits
-        middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2
-        joined = units(Curves(middle, curves.usable), codes)
-        vectors = coefficients(joined.values, plan.basis.analysis)
-        return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
+        return Prepared(plan, vectors_of(plan, read_block(matrix, basis, settings.reading), codes))
+
+
+def vectors_of(plan: VectorPlan, curves: Curves, codes: Integers | None) -> Floats:
+    """Coefficients (units, F) of clipped curves about the middle of their bounds. Private."""
+    lower, upper = plan.limits
+    middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2
+    joined = units(Curves(middle, curves.usable), codes)
+    vectors = coefficients(joined.values, plan.basis.analysis)
+    return np.where(joined.usable[:, None], vectors, 0.0)

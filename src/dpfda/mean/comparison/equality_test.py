@@ -13,7 +13,7 @@ import scipy
 from dpfda.bases.ordinary import Outlook
 from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
-from dpfda.mean.comparison.plan import PooledComparison, divided
+from dpfda.mean.comparison.plan import PooledComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.protocol import Design, Problem
@@ -35,6 +35,7 @@ from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place,
 from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator, read_ledger
+from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Reading, Settings
 
 POWER = 0.8

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import read_bounds
@@ -16,7 +15,6 @@ from dpfda.mean.comparison.plan import (
     PooledComparison,
     SharedDesign,
     design_size,
-    divided,
     publish_comparison,
 )
 from dpfda.mean.pooled import PooledMean
@@ -26,13 +24,12 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import Column, cells_in, cells_taken
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import Container
-from dpfda.records.labels import Key
+from dpfda.releases.groups import level_name
 from dpfda.spine.arguments import (
     Bounds,
     Columns,
@@ -47,7 +44,6 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import (
     check_choices,
-    check_groups,
     check_interval,
     mean_plan,
     public_size,
@@ -56,18 +52,14 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import (
-    count_units,
-    crossed,
+    divisors,
     factors_of,
-    labels_together,
     level_key,
-    level_name,
     names_of_levels,
-    none_of,
+    parted,
     read_levels,
-    read_memberships,
-    rows_of_level,
     unit_keys,
+    units_planned,
 )
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, matrix_on
@@ -206,13 +198,7 @@ class PrivateComparison(Estimator):
         """
         self._check()
         basis = public_basis(self.settings, self.basis, columns)
-        if isinstance(n, Mapping):
-            units = {level: whole(size, "n", 2) for level, size in n.items()}
-        else:
-            levels = self._flat(self.levels) or ("first", "second")
-            total = whole(n, "n", 2 * len(levels), words="be at least two units for each group")
-            units = dict(zip(levels, divided(total, [1] * len(levels)), strict=True))
-        return self._planned(basis, units, self.settings, expected=True)
+        return self._planned(basis, units_planned(n, self.levels), self.settings, expected=True)
 
     def _planned(
         self,
@@ -223,7 +209,7 @@ class PrivateComparison(Estimator):
         expected: bool = False,
     ) -> ComparisonPlan:
         """The plan for so many units of each group; a private number of them may be expected."""
-        sizes = _sizes(settings.unit.public_size, list(units))
+        sizes = divisors(settings.unit.public_size, list(units))
         mechanism = self._shared(self._known(units.values(), sizes), len(units))
         bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
@@ -310,7 +296,8 @@ class PrivateComparison(Estimator):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading)
         own = unit_keys(X, labels, reading.invalid)
-        names, sizes, rows = self._parted(values, y, own, neighbours)
+        count = values.times.size if isinstance(values, LongCurves) else len(values)
+        names, sizes, rows = parted(y, self.levels, count, own, neighbours, reading.invalid)
         named_units = values.groups if isinstance(values, LongCurves) else labels
         # Under add/remove nobody may be in a group, and that is private.
         counted = {level: count or 2 for level, count in sizes.items()}
@@ -332,56 +319,11 @@ class PrivateComparison(Estimator):
                 parts.append(one.summation.prepared(total))
         return names, parts
 
-    def _parted(
-        self, values: Cells | LongCurves, y: object, own: list[Key] | None, neighbours: Neighbours
-    ) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
-        """Names of the groups; how many units each has; and which records are its own. Private."""
-        invalid, given = self.settings.reading.invalid, self.levels
-        factors = factors_of(y, given, neighbours)
-        if factors:
-            y, given = labels_together(y, factors), self._flat(factors)
-        count = values.times.size if isinstance(values, LongCurves) else len(values)
-        stated = given is not None
-        memberships, other = read_memberships(y, count, own, invalid, stated)
-        levels = read_levels(given, memberships, y, neighbours)
-        names = names_of_levels(levels)
-        rows = [rows_of_level(memberships, level, stated) for level in levels]
-        known = np.any(rows, axis=0) | other
-        rows = [chosen & ~other for chosen in rows]
-        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
-            raise none_of("y", "levels", names, int(np.argmin(known)), "y")
-        counts = [count_units(chosen, own) for chosen in rows]
-        kept = list(range(len(levels)))
-        if neighbours is Neighbours.REPLACE_ONE:
-            if factors and np.count_nonzero(counts) > 1:
-                # Not every combination occurs; which do is public, like their sizes.
-                kept = [place for place in kept if counts[place]]
-            check_groups({names[place]: counts[place] for place in kept})
-        sizes = {levels[place]: counts[place] for place in kept}
-        return [names[place] for place in kept], sizes, [rows[place] for place in kept]
-
-    @staticmethod
-    def _flat(
-        levels: Sequence[object] | Mapping[str, Sequence[object]] | None,
-    ) -> Sequence[object] | None:
-        """The groups in one list, where they are named by the labels of several columns."""
-        if not isinstance(levels, Mapping):
-            return levels
-        return None if None in levels.values() else [*crossed(levels).values()]
-
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
         """Sizes of groups that are public: how many there are, or divisors."""
         if self.settings.unit.private:
             return [size for size in sizes if size is not None]
         return [*counts]
-
-
-def _sizes(public_size: Any, levels: list[object]) -> list[int | None]:
-    if not isinstance(public_size, Mapping):
-        return [public_size] * len(levels)
-    if set(public_size) != set(levels):
-        raise ParameterError("public_size", "have one number a level", f"{len(public_size)} numbers")
-    return [public_size[level] for level in levels]
 
 
 def _part(

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import ClassVar, cast
 
 import numpy as np
@@ -43,7 +42,7 @@ from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.choices import check_groups
-from dpfda.spine.memberships import IN_TWO, by_value, crossed, none_of
+from dpfda.spine.memberships import IN_TWO, by_value, crossed, divided, none_of
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
 
@@ -56,18 +55,6 @@ DESIGN_SIZE = 100
 def design_size(asked: int | None, sizes: Sequence[int]) -> int:
     """What noise is tuned for, the same for all groups: as asked, or the smallest public size."""
     return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
-
-
-def divided(n: int, sizes: Sequence[int]) -> list[int]:
-    """So many units in all, divided among groups in proportion to sizes; two at least in each.
-
-    Examples
-    --------
-    >>> divided(101, [1, 1]), divided(90, [20, 10])
-    ([51, 50], [60, 30])
-    """
-    ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
-    return [max(2, end - start) for start, end in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

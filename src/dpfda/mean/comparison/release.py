@@ -13,21 +13,19 @@ from dpfda.mean.comparison.difference_release import SAMPLING, ReleasedDifferenc
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import label
-from dpfda.numerics.words import several
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.distance import check_together
 from dpfda.releases.facts import BandFact, Claim, Stated
-from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.groups import OfGroups, level_name
 from dpfda.releases.lines import PROVED
 from dpfda.releases.promise import identity_of
-from dpfda.spine.memberships import crossed, level_name
+from dpfda.spine.memberships import crossed
 from dpfda.views import Curve, Line, Panels
 
 BORROWED = (
@@ -37,7 +35,7 @@ BORROWED = (
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComparison(OfMeans):
+class ReleasedComparison(OfGroups[ReleasedFunction]):
     """Mean curves of disjoint groups, released at the cost of one.
 
     Parameters
@@ -73,14 +71,6 @@ class ReleasedComparison(OfMeans):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        means = list(self.means.values())
-        terms = {(mean.guarantee, mean.neighbours, mean.unit, mean.domain_range) for mean in means}
-        if len(means) < 2 or len(terms) != 1:
-            words = "be two or more with one guarantee, relation, unit and domain"
-            raise ParameterError("groups", words, f"{len(means)} with {len(terms)} kinds")
-        if not all(mean.certificate.paid_with(means[0].certificate) for mean in means):
-            words = "be released together, so that one charge paid for all"
-            raise ParameterError("groups", words, "releases of their own", "Use PrivateComparison.")
         if self.factors is not None and not {*self.means} <= {*self._places}:
             raise ParameterError("factors", "have every group among their combinations", "others")
 
@@ -88,18 +78,6 @@ class ReleasedComparison(OfMeans):
     def _places(self) -> dict[str, tuple[object, ...]]:
         """Labels of every combination by its name."""
         return crossed(self.factors or {})
-
-    @property
-    def certificate(self) -> Certificate:
-        """Of all releases together: that of each, because the groups share no privacy unit."""
-        return self._any.certificate
-
-    def __getitem__(self, name: str | tuple[str, ...]) -> ReleasedFunction:
-        """The release of a group."""
-        return self.means[self._name(name)]
-
-    def _name(self, name: str | tuple[str, ...]) -> str:
-        return label(level_name(name) if isinstance(name, tuple) else name, "group", self.names)
 
     def difference(
         self, first: str | tuple[str, ...], second: str | tuple[str, ...]
@@ -135,24 +113,7 @@ class ReleasedComparison(OfMeans):
             )
         return ReleasedDifference(pair[0], pair[1], (first, second))
 
-    def describe_composition(self) -> str:
-        """Say in words why the groups together cost what one of them costs."""
-        if self.neighbours is Neighbours.REPLACE_ONE:
-            return (
-                f"parallel composition: every {self.unit} is in one group, and which group, like the "
-                f"number of {several(self.unit)} of each, is public; neighbours replace the data of one "
-                f"{self.unit}, who stays in the same group"
-            )
-        return (
-            f"parallel composition: every {self.unit} is in one group, which is private like the "
-            f"numbers of {several(self.unit)}; neighbours add or remove one {self.unit}. To move one "
-            "from a group to another is to remove and to add: twice the guarantee"
-        )
-
     # Its file.
-
-    def _to_entries(self) -> dict[str, object]:
-        return {"composition": self.describe_composition(), **super()._to_entries()}
 
     def _checked(self) -> None:
         super()._checked()
@@ -270,12 +231,6 @@ class ReleasedComparison(OfMeans):
             numbers={"groups": list(self.names), "composition": composition, **numbers},
             findings=findings,
         )
-
-    def _lines(self) -> dict[str, str]:
-        return {
-            "guarantee": f"{self.guarantee}, all groups together",
-            "because of": self.describe_composition(),
-        }
 
     @property
     def _headline(self) -> str:

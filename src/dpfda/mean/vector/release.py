@@ -32,7 +32,7 @@ def own_level(level: float, channels: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedVector(OfMeans):
+class ReleasedVector(OfMeans[ReleasedFunction]):
     """A function on an interval with d values at every point, published under differential privacy.
 
     Parameters
