@@ -45,6 +45,8 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # From the second version on a table is weighted, and intervals allow for what priors draw.
 VERSION = 2
+# How far priors draw, beside what they are estimated to at a mean that is drawn itself.
+DRAWN = 2.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
 # Least eigenvalue of the information, in units of its diagonal.
@@ -210,9 +212,7 @@ class Posterior:
         the size that priors foresee only on average over ratios.
         """
         mean = self.covariance @ self.weighted
-        drawn = self.covariance @ (before.precision @ mean - before.weighted)
-        # As seen from the mean, which is drawn itself; and from there.
-        drawn = drawn + self.covariance @ (before.precision @ drawn)
+        drawn = DRAWN * self.covariance @ (before.precision @ mean - before.weighted)
         precision = np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn))
         return Posterior(self.at, precision, precision @ mean)
 
