@@ -344,7 +344,9 @@ class Combinations:
             moved = self._died - rates[..., None, :] * self._lived
             weights = np.ones_like(rates)
             if version > 1:
-                weights = self._weights(table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation)
+                weights = self._weights(
+                    table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation
+                )
             rest, expected = weights * (events - expected), weights * expected
             gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
             noise = deviation**2 * self._products(weights[..., None, :] * moved)
