@@ -213,7 +213,7 @@ class Posterior:
         """
         mean = self.covariance @ self.weighted
         drawn = DRAWN * self.covariance @ (before.precision @ mean - before.weighted)
-        precision = np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn))
+        precision = np.asarray(np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn)))
         return Posterior(self.at, precision, precision @ mean)
 
     @cached_property
