@@ -30,7 +30,7 @@ from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.survival.cox_release import BOUND, ROUNDS, TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import LENGTH_BITS, MOST_ENTRIES, FollowedUp, Rounds
-from dpfda.survival.proportional import Combinations, Model
+from dpfda.survival.proportional import VERSION, Combinations, Model
 
 # Records invented, and times that all rounds are taken: the middle of so many is foretold.
 RECORDS, TIMES = 1024, 9
@@ -123,7 +123,7 @@ class CoxPlan(PlanAgain):
         """The release around the mechanism's output: post-processing."""
         return ReleasedCox(
             self.model.cells, self.model.terms, self.model.strata, self.method, tuple(noisy),
-            self.noise, certificate, self.size, {**self.about, **stamp()},
+            self.noise, certificate, self.size, {**self.about, **stamp()}, version=VERSION,
         )  # fmt: skip
 
     # What to expect.
@@ -292,7 +292,7 @@ def rehearsed(rounds: Rounds, persons: int, died: float) -> tuple[Floats, Floats
             sums = rounds.sums(invented, walk) * (persons / RECORDS)
             noise = generator.normal(scale=rounds.deviation / scale, size=rounds.entries)
             walk.move(np.rint(sums + noise).astype(np.int64).tolist())
-        by_noise.append(np.diag(walk.posterior.covariance)[first:])
+        by_noise.append(np.diag(walk.posterior.allowing(walk.before).covariance)[first:])
         by_sampling.append(np.diag(np.linalg.inv(walk.information))[first:])
     return np.median(by_noise, axis=0), np.median(by_sampling, axis=0)
 

@@ -31,7 +31,7 @@ from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
-from dpfda.survival.proportional import REACH, Combinations, Model, Posterior
+from dpfda.survival.proportional import REACH, VERSION, Combinations, Model, Posterior
 from dpfda.views import Curve
 
 DRAWS = 2000
@@ -69,6 +69,8 @@ class ReleasedCox(OnTime):
         Versions, date, labels.
     place : mapping
         Values of covariates whose survival curve it is called for.
+    version : int or None
+        Of the estimate; None for the first.
     """
 
     cells: LifeCells = field(metadata=file.itself(LifeCells.from_json).kept)
@@ -88,6 +90,9 @@ class ReleasedCox(OnTime):
     public_size: int | None = field(default=None, metadata=file.PUBLIC_SIZE.kept)
     about: Mapping[str, object] = field(default_factory=dict)
     place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
+    version: int | None = field(
+        default=None, metadata=file.whole_number(2, VERSION).or_absent.named("estimate").kept
+    )
 
     _FORMAT: ClassVar[str] = "dpfda-cox"
     _CALLED: ClassVar[str] = "model of hazards"
@@ -115,15 +120,20 @@ class ReleasedCox(OnTime):
     def _rounds(self) -> Rounds:
         return Rounds(self.model, self.certificate.guarantee, self.neighbours, self.noise)
 
+    @property
+    def _version(self) -> int:
+        return self.version or 1
+
     @cached_property
     def _law(self) -> tuple[Posterior, Floats]:
         """The law of the parameters without noise, and the information."""
         if self.method == ROUNDS:
             walk = self._rounds.walked(self.noisy_sum)
-            return walk.posterior, walk.information
+            law = walk.posterior
+            return law.allowing(walk.before) if self._version > 1 else law, walk.information
         counts = np.array([math.ldexp(float(value), -EXPONENT) for value in self.noisy_sum])
         deviation = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT)
-        return self._combinations.estimate(counts, deviation)
+        return self._combinations.estimate(counts, deviation, self._version)
 
     def _covariance(self, of: Of) -> Floats:
         """Covariance of the parameters (P, P) without noise, or of a population's with sampling."""

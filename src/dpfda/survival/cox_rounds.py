@@ -242,7 +242,7 @@ class Walk:
         self.rounds, self.taken, self.clip = rounds, 0, LIFE_CLIP
         self.posterior: Posterior
         self.information: Floats
-        self._before: Posterior
+        self.before: Posterior
         self._seen = 0.0
         self._sums: list[Floats] = []
 
@@ -263,7 +263,7 @@ class Walk:
     def _next_clip(self) -> float:
         if self.kind == INFORM:
             return INFORM_CLIP
-        hazards = np.exp(self._before.at[: self.rounds.model.hazards])
+        hazards = np.exp(self.before.at[: self.rounds.model.hazards])
         most = float(hazards.reshape(self.rounds.model.baselines, -1).sum(axis=1).max())
         return slope_clip(self._seen, most)
 
@@ -272,8 +272,8 @@ class Walk:
         root, hazards = math.sqrt(model.cells.count), model.hazards
         exposed = sums[hazards : 2 * hazards] * root
         self._seen = float(sums[:hazards].sum()) / (deviation * math.sqrt(hazards))
-        self._before = model.start(sums[:hazards], exposed, (deviation, deviation * root))
-        self.posterior = self._before
+        self.before = model.start(sums[:hazards], exposed, (deviation, deviation * root))
+        self.posterior = self.before
 
     def _inform(self, sums: Floats, deviation: float) -> None:
         """Sums of rounds at one place are averaged; then slopes begin anew from what the table said."""
@@ -290,7 +290,7 @@ class Walk:
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self.information = model.information(mean[:hazards], cross, products, deviations)
-        self.posterior = self._before.from_here(self.posterior.at)
+        self.posterior = self.before.from_here(self.posterior.at)
 
     def _observe(self, sums: Floats, deviation: float) -> None:
         model, weight = self.rounds.model, self.rounds.weight

@@ -43,6 +43,10 @@ from dpfda.numerics.errors import ParameterError
 HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
+# From the second version on a table is weighted, and intervals allow for what priors draw.
+VERSION = 2
+# How far priors draw, beside what they are estimated to at a mean that is drawn itself.
+DRAWN = 2.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
 # Least eigenvalue of the information, in units of its diagonal.
@@ -201,6 +205,17 @@ class Posterior:
         """The same law, the next gradient being taken elsewhere."""
         return Posterior(at, self.precision, self.weighted)
 
+    def allowing(self, before: Posterior) -> Posterior:
+        """The same law, wider by how far the priors are estimated to draw its mean.
+
+        A ratio that is large for its prior is drawn towards one whatever the noise is: a bias, which has
+        the size that priors foresee only on average over ratios.
+        """
+        mean = self.covariance @ self.weighted
+        drawn = DRAWN * self.covariance @ (before.precision @ mean - before.weighted)
+        precision = np.asarray(np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn)))
+        return Posterior(self.at, precision, precision @ mean)
+
     @cached_property
     def covariance(self) -> Floats:
         """Covariance (P, P) of the parameters without noise."""
@@ -210,6 +225,9 @@ class Posterior:
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
 PARTS, LARGEST_TABLE = {0: 1, 1: 8, 2: 5, 3: 4, 4: 3}, 256
 ROUNDS = 12
+# Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
+# theirs, in units of that of a count.
+STEADY = 0.3
 
 
 @dataclass(frozen=True)
@@ -289,14 +307,21 @@ class Combinations:
         rest = np.zeros((cells.coarse + 1, cells.count))
         return frozen(np.concatenate([*[np.eye(cells.count)] * len(cells.causes), rest]))
 
-    def estimate(self, counts: Floats, deviation: float) -> tuple[Posterior, Floats]:
-        """The law of the parameters given noisy counts, and the information there.
+    def estimate(
+        self, counts: Floats, deviation: float, version: int = VERSION
+    ) -> tuple[Posterior, Floats]:
+        """The law of the parameters given noisy counts, and the information of their sampling.
+
+        Where hazards are high few are left, and the noise in how many would drown all else: a cell of a
+        combination has the weight that sampling has in its variance. Weights hardly depend on the noise
+        in the cell, so that the weighted gradient still has mean zero at the truth.
 
         Parameters
         ----------
         counts : array (cells,)
         deviation : float
             Of the noise in each.
+        version : int
         """
         model = self.model
         table = counts.reshape(model.baselines, -1, model.cells.each)
@@ -315,19 +340,41 @@ class Combinations:
             rates = hazards * factor
             # Who has an event in a cell has it early where hazards are high.
             expected = rates * (exposed + events * (_until_event(rates) - 0.5))
-            rest = events - expected
-            gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
             # Of one count in the gradient: (S, R, each, J).
             moved = self._died - rates[..., None, :] * self._lived
-            noise = deviation**2 * self._products(moved)
-            cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, model.effects)
-            products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
+            weights = np.ones_like(rates)
+            if version > 1:
+                weights = self._weights(
+                    table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation
+                )
+            rest, expected = weights * (events - expected), weights * expected
+            gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
+            noise = deviation**2 * self._products(weights[..., None, :] * moved)
             rough = np.sqrt(np.diag(noise))
-            of_cells = rough[: model.hazards].mean()
-            deviations = np.array([of_cells, of_cells, rough[-1]])
-            information = model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
+            deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
+            information = self._information(expected, deviations)
+            sampling = self._information(weights * expected, deviations)
             estimate = start.from_here(estimate.at).seen(gradient, information, noise)
-        return estimate, information
+        estimate = estimate.allowing(start) if version > 1 else estimate
+        return estimate, information @ np.linalg.solve(sampling, information)
+
+    def _information(self, expected: Floats, deviations: Floats) -> Floats:
+        """Information (P, P) from expected events (S, R, J)."""
+        cross = np.einsum("srj,rk->sjk", expected, self.terms).reshape(-1, self.model.effects)
+        products = np.einsum("srj,rk,rl->kl", expected, self.terms, self.terms)
+        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
+
+    def _weights(self, table: Floats, rates: Floats, noise: Floats, deviation: float) -> Floats:
+        """Weights (S, R, J) of cells, with noise of variances (S, R, J) in what they say."""
+        persons, exposed = table.sum(axis=-1, keepdims=True), (table @ self._lived).sum(axis=1)
+        mean, before = persons.mean(axis=1, keepdims=True), deviation**2 * self.model.cells.each
+        spread = np.maximum(persons.var(axis=1, keepdims=True), before)
+        persons = np.maximum(mean + (persons - mean) * (1 - before / spread), before**0.5 / 3)
+        # Those still followed: as rates say, and the same share of them in all combinations.
+        left = persons * np.exp(-np.cumsum(rates, axis=-1)) * np.expm1(rates) / rates
+        stay = np.clip(exposed[:, None] / left.sum(axis=1, keepdims=True), 0.01, 1.0)
+        usual, steady = rates * left * stay, STEADY * deviation**2
+        return np.asarray(np.minimum((usual + steady) / (usual + noise), 1.0))
 
     def _products(self, moved: Floats) -> Floats:
         """Sums over all counts of the products of what each moves in the gradient (P, P)."""
