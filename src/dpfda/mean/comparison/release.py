@@ -266,9 +266,10 @@ class ReleasedComparison(OfMeans):
             public=own.public,
             noise=own.noise,
             bounded=own.bounded,
+            first=gap._assumes,
             remarks=remarks,
             numbers={"groups": list(self.names), "composition": composition, **numbers},
-            findings=findings,
+            findings={**findings, **{"assumed": text for text in gap._assumes}},
         )
 
     def _lines(self) -> dict[str, str]:
