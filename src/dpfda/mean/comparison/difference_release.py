@@ -264,7 +264,7 @@ class ReleasedDifference(Valued):
             remarks=[*([PROVED] if self._is_proved else []), f"The {band}. {SAMPLING}"],
             findings={
                 "difference": f"its {band} (sampling is not in it)",
-                **{"assumed": text for text in self._assumes},
+                **dict(zip(("assumed",), self._assumes, strict=False)),
             },
         )
 

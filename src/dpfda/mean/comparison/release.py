@@ -269,7 +269,7 @@ class ReleasedComparison(OfMeans):
             first=gap._assumes,
             remarks=remarks,
             numbers={"groups": list(self.names), "composition": composition, **numbers},
-            findings={**findings, **{"assumed": text for text in gap._assumes}},
+            findings={**findings, **dict(zip(("assumed",), gap._assumes, strict=False))},
         )
 
     def _lines(self) -> dict[str, str]:
