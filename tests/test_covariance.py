@@ -1087,9 +1087,33 @@ class TestChosenRadius:
         )
         choice = RadiusChoice(8.0, PureDP("0.1"), REPLACE)
         exact = math.sqrt(np.mean(lengths**2))
-        found = [choice.typical(choice.released(lengths), 1000) / exact for _ in range(60)]
+        told = [choice.typical(choice.released(lengths), 1000) for _ in range(60)]
+        found = np.array([length for length, _ in told]) / exact
+        assert {round(share, 9) for _, share in told} == {1.0}
         assert 0.93 < np.median(found) < 1.07
         assert np.mean(np.abs(np.log(found)) < 0.2) > 0.9
+
+    @pytest.mark.parametrize("rest", [0.0, 0.5])
+    def test_curves_that_are_mostly_one_constant_keep_their_covariance(self, rest):
+        # Only 15 in 100 curves deviate from it; by far more than a typical length of all would tell.
+        generator = np.random.default_rng(8)
+        times = np.linspace(0, 2 * np.pi, 30)
+        modes = np.array([0 * times + 0.1, 0.08 * np.sin(times), 0.08 * np.cos(times)])
+        curves = np.full((5000, 30), rest)
+        some = generator.random(5000) < 0.15
+        curves[some] = np.clip(0.3 + rest / 2 + generator.standard_normal((some.sum(), 3)) @ modes, 0, 1)
+        truth = np.cov(curves, rowvar=False, bias=True)
+        for _ in range(3):
+            found = PrivateCovariance(1.0, bounds=(0.0, 1.0)).fit(curves).release_.on_grid()
+            assert 0.6 < np.trace(found) / np.trace(truth) < 1.3
+            assert np.linalg.norm(found - truth) < 0.5 * np.linalg.norm(truth)
+
+    def test_a_share_without_length_is_told_from_noisy_counts(self):
+        choice = RadiusChoice(8.0, PureDP("0.1"), REPLACE)
+        lengths = np.append(np.zeros(1400), np.exp(0.4 * np.random.default_rng(3).standard_normal(600)))
+        exact = math.sqrt(np.mean(lengths[1400:] ** 2))
+        found = np.array([choice.typical(choice.released(lengths), 2000) for _ in range(60)])
+        assert np.mean(np.abs(np.log(found / (exact, 0.3))) < 0.3, axis=0).min() > 0.9
 
     def test_half_as_many_bins_are_counted_of_few_records(self):
         made = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center="pairs")

@@ -400,3 +400,17 @@ def test_a_width_is_said_with_the_place_that_it_is_for() -> None:
     model = PrivateFunctionalRegression(2, bounds=(0, 1), covariates=COVARIATES)
     plan = model.plan(n=300, columns=30)
     assert plan.prospects()["band"].endswith("of the curve at either end of the first covariate")
+
+
+def test_bands_of_effects_say_first_what_they_assume():
+    ages = np.linspace(20, 80, 500)
+    curves = 0.5 + 0.2 * np.sin(12 * np.pi * np.linspace(0, 1, 48)) + np.zeros((500, 1))
+    model = PrivateFunctionalRegression(1, bounds=(0, 1), covariates={"age": (20, 80)})
+    release = model.fit(curves, ages).release_
+    cells = len(release.cells)
+    assert cells < 48
+    assert release._stated().first[0].startswith("It is assumed")
+    assert f"no detail finer than one of {cells} cells" in " ".join(release.describe().split())
+    few = model.fit(curves[:, :2], ages).release_
+    assert len(few.cells) == 2
+    assert "finer" not in few.describe()

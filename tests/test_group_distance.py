@@ -291,3 +291,18 @@ def test_groups_of_a_file_have_one_measurement() -> None:
         written["groups"][1]["mean"]["distance"][name] += 1
         with pytest.raises(Exception, match="one measurement"):
             type(release).from_json(written)
+
+
+def test_groups_too_few_for_it_say_first_what_their_bands_assume() -> None:
+    curves = np.tile(0.5 + 0.3 * np.sin(12 * np.pi * np.linspace(0, 1, 48)), (300, 1))
+    release = PrivateComparison(1, bounds=(0, 1)).fit(curves, ["a", "b"] * 150).release_
+    cells = len(release["a"].hierarchy.cells)  # type: ignore[union-attr, arg-type]
+    assert 1 < cells < 48
+    band = release["a"].band(0.95, points=release.grid_points)
+    assert not np.all((band.lower <= curves[0]) & (curves[0] <= band.upper))
+    said = f"no detail finer than one of {cells} cells"
+    for each in (release, release.difference("a", "b")):
+        assert said in each._stated().first[0]
+        assert said in " ".join(each.describe().split())
+    measured = PrivateComparison(4, bounds=(0, 1)).fit(curves, ["a", "b"] * 150).release_
+    assert "no detail finer" not in measured.describe()

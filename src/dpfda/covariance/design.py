@@ -130,26 +130,28 @@ def radius_grid(largest: float) -> Floats:
     return np.asarray(largest * 2.0 ** (-np.arange(RADII) / 4))
 
 
-def chosen_radius(largest: float, typical: float, strength: float) -> float:
+def chosen_radius(largest: float, typical: float, share: float, strength: float) -> float:
     """The candidate nearest to a multiple of the typical length, which grows as noise gets less.
 
-    The multiple is .55 + .46 log10 of the strength, and 1 at least. Set on sets of real curves.
+    The multiple is .55 + .46 log10 of the strength, and 1 at least. Where only a share of the records
+    has a length, it is that of so many records, times the fourth root of the share. Set on sets of real
+    curves.
 
     Parameters
     ----------
     largest : float
         Largest candidate.
-    typical : float
-        Root mean square of the lengths, from noisy counts.
+    typical, share : float
+        Root mean square of the lengths of those that have one, and their share, from noisy counts.
     strength : float
         Number of records times the epsilon of the second moments.
 
     Examples
     --------
-    >>> round(chosen_radius(8.0, 1.0, 50_000.0), 3)
+    >>> round(chosen_radius(8.0, 1.0, 1.0, 50_000.0), 3)
     2.828
     """
-    wanted = typical * max(1.0, 0.55 + 0.46 * math.log10(strength))
+    wanted = typical * share**0.25 * max(1.0, 0.55 + 0.46 * math.log10(strength * share))
     radii = radius_grid(largest)
     return float(radii[np.argmin(np.abs(np.log(radii / wanted)))])
 

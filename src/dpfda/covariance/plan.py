@@ -199,7 +199,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         """The radius, from noisy counts, for a public or released number of units."""
         assert self.choice is not None  # noqa: S101
         strength = size * float(pure_part(self.shares.rest).epsilon)
-        return chosen_radius(self.radius, self.choice.typical(selection, size), strength)
+        return chosen_radius(self.radius, *self.choice.typical(selection, size), strength)
 
     def shortened(self, radius: float, size: int | None = None) -> CovariancePlan:
         """The plan with a radius that has been chosen; law and functions are those of this plan."""

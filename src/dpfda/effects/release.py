@@ -42,6 +42,7 @@ from dpfda.releases.base import LEVEL, Column, Release, Valued
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words
+from dpfda.releases.words import assumed_words
 from dpfda.views import Curve
 
 # How often the default band was seen to hold.
@@ -408,6 +409,7 @@ class ReleasedFunctionalRegression(Valued):
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "
                 "coefficients are those of the values so cut."
             ],
+            first=assumed_words(len(self.cells), int(self.grid_points.size)),
             remarks=[
                 "A coefficient is what least squares makes of these records: no statement on causes."
             ],

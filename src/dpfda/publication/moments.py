@@ -147,8 +147,8 @@ class RadiusChoice:
             index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
         return float(selection.radii[index])
 
-    def typical(self, selection: Selection, units: int) -> float:
-        """Root mean square of the lengths of so many units, from noisy counts: post-processing."""
+    def typical(self, selection: Selection, units: int) -> tuple[float, float]:
+        """Root mean square of the lengths of so many units, and their share: see `typical_length`."""
         counts, deviation = self._counted(selection)
         return typical_length(self.radii, counts, deviation, units, SHORTER)
 

@@ -54,6 +54,24 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
     return f"{course}: typical error {height}, {size}"
 
 
+def assumed_words(cells: int, points: int) -> list[str]:
+    """What a band assumes where only sums over cells were measured, and these are wider than points.
+
+    Examples
+    --------
+    >>> assumed_words(7, 48)[0][:75]
+    'It is assumed that curves show no detail finer than one of 7 cells. Bands m'
+    >>> assumed_words(48, 48)
+    []
+    """
+    if cells >= points:
+        return []
+    return [
+        f"It is assumed that curves show no detail finer than one of {cells} cells. Bands miss narrower "
+        "waves, spikes and steps, and nothing tells of them."
+    ]
+
+
 def per_axis(about: Mapping[str, object], order: int) -> str:
     """What a derivative is one over: the unit in brackets in the label of the axis, where it has one."""
     unit = UNIT.search(str(about.get("domain", "")))

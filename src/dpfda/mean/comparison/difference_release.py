@@ -22,6 +22,7 @@ from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lines import PROVED, around_difference, difference_band, difference_share
+from dpfda.releases.words import assumed_words
 from dpfda.views import Curve
 
 # Exponents g of the priors that a difference is smoothed under.
@@ -243,6 +244,15 @@ class ReleasedDifference(Valued):
         return difference_share(self.first, self.second, LEVEL) is not None
 
     @property
+    def _assumes(self) -> list[str]:
+        """What the bands of its groups, and its own, assume; said first."""
+        prior, points = self.first.hierarchy, int(self.grid_points.size)
+        cells = getattr(prior, "cells", None)
+        if self._is_proved or not self._is_line or cells is None:
+            return []
+        return assumed_words(len(cells), points)
+
+    @property
     def _verdict(self) -> str:
         return "leaves zero somewhere" if self.outside_noise() else "contains zero everywhere"
 
@@ -250,8 +260,12 @@ class ReleasedDifference(Valued):
         band = f"{100 * LEVEL:g}% band {self._verdict}"
         return Stated(
             f"The {self._subject} over {self._spoken_domain}.",
+            first=self._assumes,
             remarks=[*([PROVED] if self._is_proved else []), f"The {band}. {SAMPLING}"],
-            findings={"difference": f"its {band} (sampling is not in it)"},
+            findings={
+                "difference": f"its {band} (sampling is not in it)",
+                **dict(zip(("assumed",), self._assumes, strict=False)),
+            },
         )
 
     @property

@@ -227,9 +227,10 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
             public=own.public,
             noise=own.noise,
             bounded=own.bounded,
+            first=gap._assumes,
             remarks=remarks,
             numbers={"groups": list(self.names), "composition": composition, **numbers},
-            findings=findings,
+            findings={**findings, **dict(zip(("assumed",), gap._assumes, strict=False))},
         )
 
     @property

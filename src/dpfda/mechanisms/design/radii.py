@@ -23,6 +23,9 @@ QUANTILES = 64
 POWERS, SPREADS = (0.0, 1 / 3, 2 / 3, 1.0), (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 # No such law is exact: by such a share of the units it may miss each count.
 MISFIT = 0.02
+# Some units may have no length to speak of: the others are one of these shares, if these explain counts
+# better although each is so much less likely.
+PRESENT, LESS_LIKELY = 2.0 ** (-np.arange(11) / 2), 0.006
 # About what the default line between bounds misses, in shares of their distance: so many times n epsilon
 # to minus this power.
 MISSED, POWER = 0.9, 0.72
@@ -76,11 +79,13 @@ def choose_radius(
 
 def typical_length(
     radii: Floats, counts: Floats, deviation: float, size: int, shorter: int = 0
-) -> float:
-    """Root mean square of lengths, from noisy counts.
+) -> tuple[float, float]:
+    """Root mean square of lengths, of units that have one, and their share, from noisy counts.
 
     Powers of lengths are taken to be normal, or their logarithms; power, place and width are weighed by
-    how well they explain the noisy counts. Parameters are those of `choose_radius`.
+    how well they explain the noisy counts. Where these are explained better with units beside that have
+    no length, as curves that are mostly zero, those do not count. Parameters are those of
+    `choose_radius`.
     """
     # Relative to the largest, so that no square overflows.
     places = _places(radii / radii[0], shorter)
@@ -92,9 +97,15 @@ def typical_length(
         points = spread * _normal_points()
         shape = np.maximum(1 + power * points, 0.0) ** (1 / power) if power else np.exp(points)
         squares.append(np.exp(2 * places) * np.mean(shape**2))
-    doubt = math.hypot(deviation, MISFIT * size)
-    weights = _weights(np.hstack(above), counts, doubt, size)
-    return float(radii[0]) * math.sqrt(weights @ np.concatenate(squares) / weights.sum())
+    doubt, law = math.hypot(deviation, MISFIT * size), np.hstack(above)
+    laws = np.hstack([share * law for share in PRESENT])
+    weights = _weights(laws, counts, doubt, size).reshape(PRESENT.size, -1)
+    everyone, some = weights[0].sum(), LESS_LIKELY * weights[1:].sum()
+    # One or the other: a mean of both would be far from either.
+    likely = slice(1, None) if some > everyone else slice(0, 1)
+    weights = weights[likely] / weights[likely].sum()
+    square = weights.sum(axis=0) @ np.concatenate(squares)
+    return float(radii[0]) * math.sqrt(square), float(PRESENT[likely] @ weights.sum(axis=1))
 
 
 def _places(radii: Floats, shorter: int) -> Floats:
