@@ -577,6 +577,25 @@ def test_the_distance_holds_the_mean_between_the_bounds_and_is_kept_in_files(tol
         load(tmp_path / "less.json")
 
 
+@pytest.mark.parametrize("sides", [1, -1])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_with_another_number_of_sides_is_refused(told, sides, whole, tmp_path):
+    """The least of all numbers, alone, would make the band narrower than it is."""
+    path = told.save(tmp_path / "told.json")
+    written = json.loads(path.read_text())
+    distance, law = written["distance"], written["distance"]["noise"]
+    numbers = sorted([distance["noisy"], *distance["again"]])
+    numbers = [*numbers, numbers[-1]] if sides == 1 else numbers[:-1]
+    distance["noisy"], *distance["again"] = numbers
+    law["scales"] = law["scales"][:1] * len(numbers)
+    if whole:
+        for noise in (law, written["noise"]):
+            noise["whole"] += sides
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(path)
+
+
 def test_one_draw_hides_the_mean_and_its_distance(monkeypatch):
     """Each by a draw of its own would cost as much again."""
     drawn, draw = [], BoxNoise.draw
