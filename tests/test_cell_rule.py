@@ -363,6 +363,21 @@ class TestMasked:
         assert exact_totals(stream.prepared().total) == total(hidden, invalid="repair")
 
 
+class Measured:
+    """Numbers with units, as libraries of these hold them: no array, but one that says its content."""
+
+    units = "metre"
+
+    def __init__(self, held):
+        self.held, self.dtype, self.shape, self.ndim = held, held.dtype, held.shape, held.ndim
+
+    def __len__(self):
+        return len(self.held)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.held
+
+
 class TestSequences:
     def test_rows_of_another_length_are_refused_in_either_mode(self):
         rows = CURVES.tolist()
@@ -383,6 +398,8 @@ class TestSequences:
             ),
             (pa.table({"p1": pd.date_range("2020", periods=12), "p2": [0.0] * 12}), "dates or spans"),
             (CURVES.view(type("Metres", (np.ndarray,), {})), "of a class of its own, whose meaning"),
+            (Measured(CURVES), "values with units, which would be lost"),
+            ([Measured(row) for row in CURVES], "values with units, which would be lost"),
         ],
     )
     def test_exotic_types_are_refused_with_the_remedy(self, values, words):

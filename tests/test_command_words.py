@@ -7,13 +7,14 @@ import sys
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import Ledger, PrivateCovariance, PrivateMean, PrivateQuantiles
+from dpfda import Ledger, PrivateCovariance, PrivateMean, PrivateQuantiles, load
 from dpfda.command.declared import SHORT
 from dpfda.command.running import typed
-from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import InPython
@@ -174,6 +175,22 @@ def test_every_verb_that_reads_records_takes_a_pipe(folder):
             "path must be None here; found None.",
         ),
         (DataError("groups must differ.", "groups"), "--groups must differ.", "groups must differ."),
+        # Nor are names between quotes, or what is found.
+        (
+            DpfdaError("'df$groups' or 'a$none.csv': $none"),
+            "'df$groups' or 'a$none.csv': left out",
+            "'df$groups' or 'a$none.csv': None",
+        ),
+        (
+            DpfdaError("a file's column \"'$bounds\" is no unit's; $none", bounds=1),
+            "a file's column \"'$bounds\" is no unit's; left out",
+            "a file's column \"'$bounds\" is no unit's; None",
+        ),
+        (
+            ParameterError("missing", "be $way", "$way or $none", "See $place.", way="x", place="$way"),
+            "--missing must be way='x'; found $way or $none. See $way.",
+            "missing must be way='x'; found $way or $none. See place='$way'.",
+        ),
         # Words of a file that begin like a parameter are no parameter.
         (DataError("center must stand"), "center must stand", "center must stand"),
         (
@@ -188,6 +205,19 @@ def test_parts_are_said_as_they_are_typed_and_as_python_writes_them(error, words
     assert str(error) == python
     # What comes back from a worker, which is copied as by pickle, has its parts.
     assert typed(deepcopy(error), VERBS["covariance"].told()) == words
+
+
+@pytest.mark.parametrize("name", ["$none", "$groups", "$place", "$bounds", "${found}", "it's $long"])
+def test_names_of_files_and_columns_are_said_as_they_are(name, tmp_path):
+    with pytest.raises(StorageError) as refused:
+        load(tmp_path / f"{name}.json")
+    assert f"{name}.json" in str(refused.value)
+    assert f"{name}.json" in typed(refused.value)
+    table = pd.DataFrame(np.zeros((3, 3)), columns=[name, "a", "b"])
+    with pytest.raises(DataError) as refused:
+        PrivateMean(1, bounds=(0, 1)).fit(table)
+    assert name in str(refused.value)
+    assert name in typed(refused.value)
 
 
 def test_an_error_under_another_name_keeps_the_rest():

@@ -671,9 +671,9 @@ def test_machines_that_are_sums_are_those_of_one_fit(kind, groups):
 @pytest.mark.parametrize(
     ("given", "word", "remedy"),
     [
-        ({"delta": 1e-6}, "solver", "Use solver='sums'"),
+        ({"delta": 1e-6}, "solver", "Use solver 'sums'"),
         ({"classes": "from-y"}, "classes", "Pass classes="),
-        ({"loss": "hinge"}, "solver", "Use solver='sums'"),
+        ({"loss": "hinge"}, "solver", "Use solver 'sums'"),
         ({"loss": "squared", "power": "search"}, "power", "State it"),
     ],
 )

@@ -39,7 +39,7 @@ from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.distances import largest_distance, with_distance
+from dpfda.publication.distances import largest_distance, line_in_integers, with_distance
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records import LongCurves
 from dpfda.testing import check_release, exact_totals, prepared_looks
@@ -575,6 +575,46 @@ def test_the_distance_holds_the_mean_between_the_bounds_and_is_kept_in_files(tol
     (tmp_path / "less.json").write_text(json.dumps(written))
     with pytest.raises(StorageError):
         load(tmp_path / "less.json")
+
+
+@pytest.mark.parametrize("sides", [1, -1])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_with_another_number_of_sides_is_refused(told, sides, whole, tmp_path):
+    """The least of all numbers, alone, would make the band narrower than it is."""
+    path = told.save(tmp_path / "told.json")
+    written = json.loads(path.read_text())
+    distance, law = written["distance"], written["distance"]["noise"]
+    numbers = sorted([distance["noisy"], *distance["again"]])
+    numbers = [*numbers, numbers[-1]] if sides == 1 else numbers[:-1]
+    distance["noisy"], *distance["again"] = numbers
+    law["scales"] = law["scales"][:1] * len(numbers)
+    if whole:
+        for noise in (law, written["noise"]):
+            noise["whole"] += sides
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(path)
+
+
+def test_one_draw_hides_the_mean_and_its_distance(monkeypatch):
+    """Each by a draw of its own would cost as much again."""
+    drawn, draw = [], BoxNoise.draw
+
+    def seen(law):
+        drawn.append(list(draw(law)))
+        return drawn[-1]
+
+    monkeypatch.setattr(BoxNoise, "draw", seen)
+    prepared = prepared_looks(long_mean(epsilon=4.0), LONG)
+    plan, records = prepared.plan, prepared.total
+    made = plan.publish(records)
+    ends, line = plan.found(made.extremes), np.asarray(made.first(LONG_GRID))
+    wide = plan.held(*ends, plan.shares[1])
+    exact = exact_totals(records.total(plan.closest(line, ends, made.apart.interval)))
+    public = (*line_in_integers(made, wide), plan.size)
+    apart = largest_distance([exact_totals(records.on_grid(wide))], public)
+    cells = [noisy - total for noisy, total in zip(made.noisy_sum, exact, strict=True)]
+    assert cells + [number - apart for number in made.distance.numbers] == drawn[-1]
 
 
 def test_neighbours_move_the_distance_by_no_more_than_its_side_hides():

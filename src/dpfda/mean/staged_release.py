@@ -12,6 +12,7 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
+from dpfda.mechanisms.design.lines import distance_sides
 from dpfda.mechanisms.design.radii import candidate_radii, moved_at_most
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
@@ -21,6 +22,7 @@ from dpfda.numerics.parameters import known, real
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits
+from dpfda.releases.distance import DistanceInBox
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, same
@@ -198,6 +200,14 @@ class HeldCloser(ReleasedFunction):
 
     def _moved(self) -> tuple[AnyNorm, Width] | None:
         return super()._moved() if self.closer is None else self.look._moved()
+
+    def _checked(self) -> None:
+        super()._checked()
+        if isinstance(told := self.distance, DistanceInBox):
+            # Of more numbers than are said the least would be lower than its quantile allows for.
+            cells, sides = self.noise.components, len(told.numbers)
+            if sides != distance_sides(cells) or getattr(told.noise, "whole", 0) != cells + sides:
+                raise ValueError("other numbers tell the largest distance than the cells call for")
 
     def _check_apart(self, below: float, above: float) -> None:
         """Refuse closer bounds that are less far from the rough line: less noise would do for them.

@@ -1,13 +1,15 @@
 """Exceptions that carry the offending objects, and the one way a message is worded.
 
 A message is a text in which $name stands for a part, such as a setting of a parameter: Python writes it
-one way, the command line another.
+one way, the command line another. Between quotes, as names of columns and files are said, it is itself;
+so it is within a part.
 
 What holds records: its text shows none of them, and it does not leave the process by accident.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,6 +58,10 @@ COMMON = {
     "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
     "create": InPython("create(dataset, guarantee, neighbours, unit)"),
 }  # fmt: skip
+# What stands between quotes, or the name of a part outside of them.
+_PART = re.compile(
+    r"""(?<!\w)(?P<quote>['"])(?:\\.|(?!(?P=quote))[^\\])*(?P=quote)|\$(?P<name>[a-z_]+)"""
+)
 Raised = TypeVar("Raised", bound="DpfdaError")
 
 
@@ -76,10 +82,13 @@ class DpfdaError(Exception):
 
     def told(self, said: Callable[[str, object], str], template: str | None = None) -> str:
         """The message, or another text, with each part as it is `said`."""
-        words = self.template if template is None else template
-        for name, value in (COMMON | self.parts).items():
-            words = words.replace(f"${name}", said(name, value))
-        return words
+        parts = COMMON | self.parts
+
+        def put(found: re.Match[str]) -> str:
+            name = found["name"]
+            return said(name, parts[name]) if name in parts else found[0]
+
+        return _PART.sub(put, self.template if template is None else template)
 
     def having(self: Raised, **parts: object) -> Raised:
         """The same error with other parts."""

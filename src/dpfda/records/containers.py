@@ -111,6 +111,11 @@ def opened(values: object) -> object:
 def _converted(values: object) -> object:
     if not hasattr(values, "__array__"):
         return values
+    if hasattr(values, "units") or hasattr(values, "unit"):
+        raise DataError(
+            "X must be numbers alone; found values with units, which would be lost. Convert them to "
+            "those of the bounds first; then pass the numbers."
+        )
     stated = getattr(values, "dtype", None)
     if isinstance(stated, np.dtype):
         found = values.__array__()
