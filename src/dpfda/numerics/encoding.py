@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 # Values of any type by their names, as JSON's objects have them.
 Json = dict[str, Any]
-# Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
-LARGEST_EXPONENT = 4096
+# Integers are in units of 2^-exponent, of numbers of size at most 1e100 or their products.
+LARGEST_EXPONENT, SMALLEST_EXPONENT = 4096, -800
+# One unit moves a sum by 2^62 at most; noise is at most 2^30 times that, and far from 2^64 times itself.
+# In units of any exponent it is a double.
+LARGEST_WHOLE = 2**200
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
 LARGEST_GRID = 2**24
 
@@ -55,10 +58,11 @@ def array_from_json(written: object) -> Floats:
 
 
 def integer(written: object, least: int | None = None, most: int | None = None) -> int:
-    """A whole number, perhaps between limits."""
+    """A whole number, perhaps between limits; no larger in size than any that is ever published."""
     if type(written) is not int:
         raise ValueError("not a whole number")
-    if (least is not None and written < least) or (most is not None and written > most):
+    least, most = -LARGEST_WHOLE if least is None else least, LARGEST_WHOLE if most is None else most
+    if not least <= written <= most:
         raise ValueError("a whole number is out of range")
     return written
 
@@ -70,7 +74,7 @@ def integers(written: object) -> tuple[int, ...]:
 
 def exponent(written: object) -> int:
     """The exponent of a power of two that a double, or nearly, can hold."""
-    return integer(written, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+    return integer(written, SMALLEST_EXPONENT, LARGEST_EXPONENT)
 
 
 def number(written: object) -> float:
