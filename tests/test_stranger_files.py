@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 # Of each kind; 450 of each, 10,000 in all, take half a minute.
 MUTATIONS = 40
 SECONDS = 1.0
+PUBLISHED = "noisy|_sum|counts|exponent|divisor|coefficients|vectors"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,7 +55,7 @@ def _numbers(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
     for key, part in parts:
         if isinstance(part, dict | list):
             yield from _numbers(part, (*path, key))
-        elif type(part) is int and re.search("noisy|_sum|counts|exponent|divisor|coefficients|vectors", str([*path, key])):
+        elif type(part) is int and re.search(PUBLISHED, str([*path, key])):
             yield (*path, key)
 
 
@@ -77,7 +78,7 @@ def test_a_number_that_no_release_can_have_is_refused_when_read(kind: str, tmp_p
 
 def test_what_would_overflow_when_it_is_used_is_refused_when_read(tmp_path: Path) -> None:
     path, text = tmp_path / "release.json", written("pure")
-    for name, value in {"exponent": -4000, "divisor": {"kind": "public", "value": 1e300}}.items():
+    for name, value in {"exponent": -1020, "divisor": {"kind": "public", "value": 1e300}}.items():
         path.write_text(json.dumps({**json.loads(text), name: value}))
         with pytest.raises(StorageError):
             load(path)

@@ -19,14 +19,15 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from _typeshed import DataclassInstance
 
 # Values of any type by their names, as JSON's objects have them.
 Json = dict[str, Any]
-# Integers are in units of 2^-exponent, of numbers of size at most 1e100 or their products.
-LARGEST_EXPONENT, SMALLEST_EXPONENT = 4096, -800
-# One unit moves a sum by 2^62 at most; noise is at most 2^30 times that, and far from 2^64 times itself.
-# In units of any exponent it is a double.
+# Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
+LARGEST_EXPONENT, HIGHEST = 4096, 1024
+# One unit moves a sum by 2^62 at most; noise has 2^30 times that, and never 2^64 times itself.
 LARGEST_WHOLE = 2**200
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
 LARGEST_GRID = 2**24
@@ -72,9 +73,14 @@ def integers(written: object) -> tuple[int, ...]:
     return tuple(integer(value) for value in sequence(written))
 
 
-def exponent(written: object) -> int:
-    """The exponent of a power of two that a double, or nearly, can hold."""
-    return integer(written, SMALLEST_EXPONENT, LARGEST_EXPONENT)
+def exponent(written: object, beside: Mapping[str, object]) -> int:
+    """The exponent of a power of two in units of which no whole number beside it is beyond doubles."""
+    found = integer(written, -HIGHEST, LARGEST_EXPONENT)
+    lists = (part for part in beside.values() if isinstance(part, list))
+    sizes = (abs(each) for part in lists for each in part if type(each) is int)
+    if max(sizes, default=0).bit_length() - found > HIGHEST:
+        raise ValueError("a number is not finite")
+    return found
 
 
 def number(written: object) -> float:
