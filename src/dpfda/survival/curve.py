@@ -142,7 +142,7 @@ class LifeCurve(OnTime):
         wide = self._without_noise.survival.mean(axis=0)[:: self.cells.ratio]
         fell = np.repeat(1 - wide[1:] / np.maximum(wide[:-1], LEAST), self.cells.ratio)
         fell = np.append(0.0, np.maximum.accumulate(fell))
-        return np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), ORDERS[of])
+        return np.asarray(np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), ORDERS[of]))
 
     def _life(self, of: Of) -> LifeTable:
         return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
