@@ -243,8 +243,8 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
     if not found and notation.decimal in bare:
         raise OrientationError(
             "The header must hold semicolons or tabs between columns where commas are decimal signs, "
-            "with decimal=',' (--decimal ','); found commas alone. Save the file with semicolons, or with "
-            "decimal points and without that option; put labels that hold a comma in quotes."
+            "with decimal=',' (--decimal ','); found commas alone. Save the file with semicolons, or "
+            "with decimal points and without that option; put labels that hold a comma in quotes."
         )
     return found[0] if found else candidates[0]
 
