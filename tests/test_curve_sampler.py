@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -394,3 +395,27 @@ def test_noise_makes_no_smooth_curves_rough() -> None:
         rough.append(np.mean(np.sqrt(np.mean(differences**2, axis=1)) > 1))
     # A tenth was in the longest bins in one release of four before noise was allowed for.
     assert max(rough) == 0
+
+
+@pytest.mark.parametrize(("size", "shown"), [(0.0, "Most"), (0.002, "Most"), (0.2, None)])
+def test_it_is_said_first_when_synthetic_curves_show_noise(size: float, shown: str | None) -> None:
+    curves = np.cumsum(np.random.default_rng(52).normal(size=(5000, 30)), axis=1) / 6
+    count = 5000 if shown is None else 1000
+    release = (
+        PrivateCurveSampler(1.0, bounds=(0, 1)).fit(np.clip(0.4 + size * curves[:count], 0, 1)).release_
+    )
+    varied = release.sample(2000, 1).var(axis=0).mean() / max((size * curves).var(axis=0).mean(), 1e-30)
+    said = " ".join(release.describe().split())
+    assert (varied < 1.5) == (shown is None)
+    assert ("of what synthetic curves show may be noise" in said) == (shown is not None)
+    assert shown is None or f"{shown} of what" in said
+
+
+def test_the_share_of_noise_is_one_where_nothing_else_was_measured() -> None:
+    release = PrivateCurveSampler(1.0, bounds=(0, 1)).fit(np.full((1000, 30), 0.5)).release_
+    moments = release.moments
+    last = replace(
+        moments.steps[-1], noisy_sum=tuple(value * 0 for value in moments.steps[-1].noisy_sum)
+    )
+    assert replace(moments, steps=(*moments.steps[:-1], last)).noise_share == 1.0
+    assert 0.5 < moments.noise_share <= 1.0

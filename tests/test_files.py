@@ -290,6 +290,10 @@ class TestOrientation:
         refused(OrientationError, path, "in the order of their numbers")
         refused(OrientationError, path, "in the order of their numbers", columns="y*")
 
+    def test_commas_alone_divide_no_columns_where_they_are_decimal_signs(self, write: Write) -> None:
+        path = write('ID,0,1\na,"1,5","2,5"\n')
+        refused(OrientationError, path, "must hold semicolons or tabs", decimal=",")
+
     def test_decimal_commas_in_the_header(self, write: Write) -> None:
         message = refused(OrientationError, write("0,25;0,5\n1;2\n"), "commas and semicolons")
         assert "25" not in message

@@ -581,6 +581,46 @@ def test_the_default_band_holds_the_curve_of_these_persons_at_all_times(step, re
     assert step is not None or noise < least
 
 
+def _all(event):
+    return lambda generator, people: np.full(people, event)
+
+
+def _around(scale):
+    return lambda generator, people: generator.exponential(scale, people)
+
+
+# Domain (0, 2). Of each five bands at 95 in 100 less than four hold once in 400.
+EXTREMES = {
+    "all die early": (_around(0.02), _all(True)),
+    "all are censored early": (_around(0.02), _all(False)),
+    "half die early, half are censored": (_around(0.02), lambda g, people: g.random(people) < 0.5),
+    "nobody has an event": (lambda g, people: np.full(people, 2.0), _all(False)),
+    "all die in one cell": (lambda g, people: g.uniform(0.9, 0.91, people), _all(True)),
+    "all die at the last time": (lambda g, people: np.full(people, 2.0), _all(True)),
+}
+
+
+@pytest.mark.parametrize("people", [300, 3000])
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_band_holds_where_cells_are_empty(name, people):
+    generator, held = np.random.default_rng(41), 0
+    for _ in range(5):
+        times, events = (make(generator, people) for make in EXTREMES[name])
+        band = PrivateSurvival(1.0, domain=(0, 2)).fit(times, events).release_.band()
+        curve = _kaplan_meier(times, events)(np.asarray(band.points))
+        held += bool(np.all((band.lower <= curve + 1e-9) & (curve <= band.upper + 1e-9)))
+    assert held >= 4
+
+
+def test_nobody_may_be_left_only_where_nobody_is_seen():
+    # Of 3,000 a seventh is still followed at the end: far more than noise.
+    times = np.random.default_rng(42).exponential(1.0, 3000)
+    release = PrivateSurvival(1.0, domain=(0, 2)).fit(np.minimum(times, 2), times < 2).release_
+    band = release.band(points=release.grid_points)
+    assert band.lower.min() > 0.1
+    assert band.upper[1:].max() < 1
+
+
 @pytest.mark.parametrize("of", ["sample", "population"])
 def test_events_at_the_first_time_are_in_the_band(of):
     # Completed years: a third dies in the first, at time 0, which the curve shows at time 1.

@@ -19,12 +19,16 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from _typeshed import DataclassInstance
 
 # Values of any type by their names, as JSON's objects have them.
 Json = dict[str, Any]
 # Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
-LARGEST_EXPONENT = 4096
+LARGEST_EXPONENT, HIGHEST = 4096, 1024
+# One unit moves a sum by 2^62 at most; noise has 2^30 times that, and never 2^64 times itself.
+LARGEST_WHOLE = 2**200
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
 LARGEST_GRID = 2**24
 
@@ -55,10 +59,11 @@ def array_from_json(written: object) -> Floats:
 
 
 def integer(written: object, least: int | None = None, most: int | None = None) -> int:
-    """A whole number, perhaps between limits."""
+    """A whole number, perhaps between limits; no larger in size than any that is ever published."""
     if type(written) is not int:
         raise ValueError("not a whole number")
-    if (least is not None and written < least) or (most is not None and written > most):
+    least, most = -LARGEST_WHOLE if least is None else least, LARGEST_WHOLE if most is None else most
+    if not least <= written <= most:
         raise ValueError("a whole number is out of range")
     return written
 
@@ -68,9 +73,14 @@ def integers(written: object) -> tuple[int, ...]:
     return tuple(integer(value) for value in sequence(written))
 
 
-def exponent(written: object) -> int:
-    """The exponent of a power of two that a double, or nearly, can hold."""
-    return integer(written, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+def exponent(written: object, beside: Mapping[str, object]) -> int:
+    """The exponent of a power of two in units of which no whole number beside it is beyond doubles."""
+    found = integer(written, -HIGHEST, LARGEST_EXPONENT)
+    lists = (part for part in beside.values() if isinstance(part, list))
+    sizes = (abs(each) for part in lists for each in part if type(each) is int)
+    if max(sizes, default=0).bit_length() - found > HIGHEST:
+        raise ValueError("a number is not finite")
+    return found
 
 
 def number(written: object) -> float:

@@ -226,7 +226,7 @@ def _header_line(stream: IO[bytes]) -> tuple[bytes, int]:
 
 
 def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
-    """The delimiter that is in the header, outside quotes. Raises OrientationError if there are two."""
+    """The delimiter that is in the header, outside quotes; else OrientationError."""
     bare = re.sub('"[^"]*"', "", line)
     candidates = ",;\t".replace(notation.decimal, "")
     found = [delimiter for delimiter in candidates if delimiter in bare]
@@ -238,6 +238,12 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
             "The header must hold one delimiter: comma, semicolon or tab; found "
             f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
             "delimiter in quotes; where commas are decimal signs, say so with $decimal.",
+        )
+    if not found and notation.decimal in bare:
+        raise OrientationError(
+            "The header must hold semicolons or tabs between columns where commas are decimal signs, "
+            "with decimal=',' (--decimal ','); found commas alone. Save the file with semicolons, or "
+            "with decimal points and without that option; put labels that hold a comma in quotes."
         )
     return found[0] if found else candidates[0]
 

@@ -55,6 +55,10 @@ def divisor_to_json(divisor: Divisor) -> dict[str, object]:
     return {"kind": "public", "value": divisor}
 
 
+# More units than anyone counts.
+MOST = 2.0**63
+
+
 def divisor_from_json(entries: object) -> Divisor:
     """A public or a released count."""
     written = mapping(entries)
@@ -69,5 +73,8 @@ def divisor_from_json(entries: object) -> Divisor:
             raise ValueError("the noise of a count has one component")
         return NoisyCount(integer(written["noisy"]), integer(written["scale"], 1), noise, before)
     if written["kind"] == "public":
-        return number(written["value"])
+        value = number(written["value"])
+        if value > MOST:
+            raise ValueError("no number of units")
+        return value
     raise ValueError(f"unknown divisor {written['kind']!r}")

@@ -191,7 +191,8 @@ NUMBERS, ENDS = entry(_numbers, list), entry(_two, list)
 SEQUENCE = entry(lambda written: tuple(encoding.sequence(written)), list)
 # An array to the bit, of any shape.
 PACKED = entry(encoding.array_from_json, encoding.array_to_json)
-EXPONENT, PUBLIC_SIZE = entry(encoding.exponent), whole_number(1).or_null
+EXPONENT = Entry(lambda value, beside, _: encoding.exponent(value, beside), lambda value: value)
+PUBLIC_SIZE = whole_number(1).or_null
 MAPPING = entry(encoding.mapping, dict)
 LAW = itself(law_from_json)
 DIVISOR = entry(divisor_from_json, divisor_to_json)

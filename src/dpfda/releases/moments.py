@@ -30,6 +30,8 @@ CONSTANT = 0.5
 MOST_DECAY = 4.0
 # So many leading directions keep their size where others are seen smaller.
 LEADING = 12
+# Draws of noise that a variance is compared with.
+NOISES = 20
 
 
 def noise_on_counts(noise: NoiseLaw, moved: int, each: int, cost: int) -> AddedNoise:
@@ -242,6 +244,18 @@ class Moments(file.Written):
         rows = factor[:-1] - np.outer(self._moved, factor[-1])
         _, root = np.linalg.qr(rows.T)
         return np.asarray(root.T)
+
+    @cached_property
+    def noise_share(self) -> float:
+        """What the noise of the last step alone would give of the variance in all, at most one."""
+        size, generator = sum(self.blocks), np.random.Generator(np.random.Philox(key=43))
+        drawn = generator.standard_normal((NOISES, size, size))
+        turned = np.swapaxes(drawn, 1, 2)
+        # Of variance one in each orthonormal coordinate of a symmetric matrix.
+        noise = np.where(np.eye(size, dtype=bool), drawn, (drawn + turned) / 2)
+        noise *= math.sqrt(self.power(len(self.steps) - 1))
+        alone = np.mean([np.trace(self.root @ nearest_positive(one) @ self.root.T) for one in noise])
+        return min(1.0, float(alone / max(np.trace(self.matrix), np.finfo(float).tiny)))
 
     def centre_power(self, weights: Floats) -> float:
         """Variance of the noise in a weighted sum of `centre`."""

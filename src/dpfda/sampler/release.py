@@ -18,6 +18,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
 from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import first_up, number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, OfPoints
 from dpfda.releases.facts import Stated
@@ -45,6 +46,8 @@ COUNT = 1 << 20
 ASIDE = 0.3
 # Eigenvalues are no smaller than such a part of the largest.
 LEAST = 1e-9
+# Shares of the variance that noise alone would give, from which on that is said.
+NOISY, MOSTLY = 0.25, 0.5
 # Synthetic curves in a picture.
 SHOWN = 3
 UNFIT = (
@@ -246,8 +249,21 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
             ],
             noise="; ".join(law.describe() for law in (self.moments.laws[-1], self.noise)),
             bounded=["Values outside their bounds count as the nearest end."],
-            first=[UNFIT],
+            first=[*self._noisy, UNFIT],
+            numbers={"noise_share": self.moments.noise_share},
         )
 
+    @property
+    def _noisy(self) -> list[str]:
+        """That synthetic curves show noise, where they do so to a large part."""
+        share = self.moments.noise_share
+        told = f"{'most' if share > MOSTLY else 'much'} of what synthetic curves show may be noise: "
+        told += f"noise alone would give {number(100 * share)} per cent of how they vary. "
+        told += "Narrower bounds, a larger epsilon or more curves make it less."
+        return [first_up(told)] if share > NOISY else []
+
     def _lines(self) -> dict[str, str]:
-        return {"synthetic": f".sample(n): curves by {self.components} measured scores"}
+        share = self.moments.noise_share
+        noisy = {"noise": f"alone it would give {100 * share:.0f} per cent of how they vary"}
+        shown = {"synthetic": f".sample(n): curves by {self.components} measured scores"}
+        return shown | (noisy if share > NOISY else {})

@@ -36,6 +36,12 @@ DRAWS = 4000
 OF = ("number", "mean")
 # How often the band for 95% was seen to hold.
 SEEN = ". On 42 sets of curves it held all of it in 92 to 98 of 100, of 1,000 units or more at epsilon 1"
+# Where predictions vary by no more than so many times their error nothing stands out.
+CLEAR = 1.5
+NOTHING = (
+    "What was found is no larger than noise and chance make it: predictions may be worse than one "
+    "number for all, and the share that is said to be explained means little."
+)
 
 
 def bound_words(lower: float, upper: float, target: tuple[float, float], beside: str) -> str:
@@ -314,6 +320,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             public=[f"the grid and the domain: {self._spoken_domain}", *self._divided],
             noise=self.moments.laws[-1].describe(),
             bounded=["Values outside their bounds count as the nearest end."],
+            first=[] if self._found else [NOTHING],
             remarks=["A coefficient is what goes with what in these data: no statement on causes."],
             numbers={
                 "explained": self.explained, "intercept": self.intercept,
@@ -321,8 +328,16 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             },
         )  # fmt: skip
 
+    @property
+    def _found(self) -> bool:
+        """Whether predictions vary by more than their error, both about the mean of the number."""
+        model, second = self._model, self.moments.matrix[:-1, :-1]
+        varied = float(model.coefficients @ second @ model.coefficients)
+        return varied > CLEAR * float(np.sum(model.covariance * second))
+
     def _lines(self) -> dict[str, str]:
-        found = {"explains": f"{100 * self.explained:.0f} per cent of the variance"}
+        beside = "" if self._found else ", no larger than noise may make it"
+        found = {"explains": f"{100 * self.explained:.0f} per cent of the variance{beside}"}
         for name, (value, deviation) in self.effects.items():
             found[name] = f"{number(value)} a unit, give or take {number(deviation)}"
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Estimate
 from dpfda.releases.shares import NoisyShares
-from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table
+from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table, unseen
 from dpfda.survival.lifetimes import CellNoise, drawn_tables
 
 DRAWS = 2000
@@ -27,6 +28,8 @@ BAND_POINTS = 201
 GUARD = 1.4
 # Of what any order of censoring within cells could do to the curve.
 ORDERS: dict[Of, float] = {"sample": 0.3, "noise": 0.0, "population": 1.0}
+# Of all of that, for one who has an event in a cell of censoring: of two in three, whatever the order.
+STEEP = 1.5
 STATED = tuple(ORDERS)
 
 
@@ -122,6 +125,24 @@ class LifeCurve(OnTime):
         mean = self._table().mean(axis=0, keepdims=True)
         low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
         return middle - low, high - middle
+
+    def _limits(self, upper: Floats, level: float) -> tuple[Floats, Floats]:
+        """Ends (count + 1,) that a band reaches where all that was counted may be noise."""
+        groups = slice(None) if self.level is None else [self.levels.index(self.level)]
+        noisy, mean = self.counts[groups], self._table().mean(axis=0)
+        far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
+        return unseen(noisy.sum(axis=0), mean, upper, self.cells, far * math.sqrt(len(noisy)))
+
+    def _order_share(self, of: Of) -> Floats:
+        """How much (count + 1,) of what any order could do is taken to be possible.
+
+        For the sample the more, the larger a share has an event within one cell of censoring: where all
+        do so in a single one, times are known to that cell alone.
+        """
+        wide = self._without_noise.survival.mean(axis=0)[:: self.cells.ratio]
+        fell = np.repeat(1 - wide[1:] / np.maximum(wide[:-1], LEAST), self.cells.ratio)
+        fell = np.append(0.0, np.maximum.accumulate(fell))
+        return np.asarray(np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), ORDERS[of]))
 
     def _life(self, of: Of) -> LifeTable:
         return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
@@ -255,12 +276,14 @@ class LifeCurve(OnTime):
         band = band_from_errors(
             line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
         )
-        share = ORDERS[asked.of or "sample"]
+        share = self._order_share(asked.of or "sample")
         below, above = (share * far for far in self._by_order)
         changed = self.cells.settled(at)
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
+        least, most = self._limits(upper, asked.level)
+        lower, upper = np.minimum(lower, least), np.maximum(upper, most)
         # Whatever does not increase; events at the first time itself are counted in the first cell.
         least = lower[np.maximum(np.searchsorted(edges, changed), 1)]
         most = upper[np.searchsorted(edges, changed, "right") - 1]

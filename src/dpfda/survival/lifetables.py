@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ FEWEST, LITTLE = 1e-9, 1e-2
 LEAST = 1e-6
 # What cells do not show of the sample's curve: by the order of events, and by the bend of its course.
 JUMPS, BENDS = 1.3, 0.5
+# A course that is so much steeper in a cell than in both beside it may be a step.
+ALONE = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +124,47 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     return np.stack([first, total - first], axis=-1).reshape(change.shape)
 
 
+def unseen(
+    noisy: Floats, mean: Floats, upper: Floats, cells: LifeCells, far: float
+) -> tuple[Floats, Floats]:
+    """How low and how high survival (count + 1,) may be where what was counted may be of nobody.
+
+    Tables without noise are not negative: draws of many empty cells always have somebody in them. Where
+    nobody is seen to be left, all of those there may have had an event before; or, if many were
+    censored, nobody was there and the curve stays as it is. Where no event is seen, there may be none.
+
+    Parameters
+    ----------
+    noisy, mean : array (each,)
+        Counts with noise, and about those without.
+    upper : array (count + 1,)
+        How high it may be else; not increasing.
+    cells : LifeCells
+    far : float
+        How far noise may move one cell; of k cells their sum by the root of k.
+    """
+    kinds, count = len(cells.causes), np.arange(cells.count + 1)
+    last, left = kinds * cells.count, count[::-1]
+    counted = kinds * left + (1 + cells.late) * -(-left // cells.ratio) + 1
+    events, _, at_risk = _parts(noisy, cells)
+    some = at_risk > far * np.sqrt(counted)
+    # Who is followed at an edge was followed before it; the first event is seen ever after.
+    some = np.maximum.accumulate(some[::-1])[::-1]
+    fell = np.cumsum(events.sum(axis=0)) > far * np.sqrt(kinds * count[1:])
+    fell = np.append(False, np.maximum.accumulate(fell))
+    # Censored persons that are not seen may have had events too.
+    mean, censored = mean.copy(), slice(last, cells.exits - 1)
+    mean[censored] *= noisy[censored] > far
+    events, exposure, at_risk = _parts(mean, cells)
+    ended = np.minimum((events.sum(axis=0) + at_risk[1:]) / np.maximum(exposure, FEWEST), 1.0)
+    before = life_table(mean[None], cells).survival[0, :-1]
+    least = np.append(1.0, np.where(some[1:], 1.0, before * (1 - ended)))
+    gone = noisy[censored].sum() > far * math.sqrt(cells.coarse)
+    stays = upper[min(int(some.sum()), cells.count)] if gone else 0.0
+    most = np.where(fell, np.where(some, 0.0, stays), 1.0)
+    return np.minimum.accumulate(least), most
+
+
 def first_below(hazard: scipy.interpolate.PchipInterpolator, fine: Floats, height: float) -> Floats:
     """First of increasing times at which survival curves are at or below a height; infinite without one.
 
@@ -155,8 +199,10 @@ def bent_within(line: Floats, edges: Floats, at: Floats) -> Floats:
     slopes = np.diff(line) / np.diff(edges)
     bends = np.abs(np.diff(slopes))
     bend = np.maximum(np.append(bends, 0.0), np.append(0.0, bends)) * np.diff(edges)
-    # A course may begin as steeply as it likes.
-    return np.where(where > 0, 4 * inside**2 * bend[where] * BENDS, 1.0)
+    # A course may begin as steeply as it likes, and fall at one time where it falls in one cell alone.
+    beside = np.maximum(np.append(-slopes[1:], 0.0), np.append(0.0, -slopes[:-1]))
+    alone = -slopes > ALONE * beside
+    return np.where((where > 0) & ~alone[where], 4 * inside**2 * bend[where] * BENDS, 1.0)
 
 
 def _inside(edges: Floats, at: Floats) -> tuple[Integers, Floats]:
