@@ -409,7 +409,7 @@ def test_bands_of_effects_say_first_what_they_assume():
     release = model.fit(curves, ages).release_
     cells = len(release.cells)
     assert cells < 48
-    assert release._stated().first[0].startswith("It is assumed")
+    assert release.facts.stated.first[0].startswith("It is assumed")
     assert f"no detail finer than one of {cells} cells" in " ".join(release.describe().split())
     few = model.fit(curves[:, :2], ages).release_
     assert len(few.cells) == 2

@@ -302,7 +302,7 @@ def test_groups_too_few_for_it_say_first_what_their_bands_assume() -> None:
     assert not np.all((band.lower <= curves[0]) & (curves[0] <= band.upper))
     said = f"no detail finer than one of {cells} cells"
     for each in (release, release.difference("a", "b")):
-        assert said in each._stated().first[0]
+        assert said in each.facts.stated.first[0]
         assert said in " ".join(each.describe().split())
     measured = PrivateComparison(4, bounds=(0, 1)).fit(curves, ["a", "b"] * 150).release_
     assert "no detail finer" not in measured.describe()
