@@ -320,7 +320,7 @@ class TestComponents:
         forbid_noise(monkeypatch)
         result = run("fpca", table, *self.arguments, "--n-components", 0, "--out", "p.json")
         assert result.exit_code == 2
-        assert "--n-components must be a positive integer" in " ".join(result.output.split())
+        assert "--n-components must be left out or a positive integer" in " ".join(result.output.split())
 
 
 def test_the_number_of_units_is_told_of_pairs_and_of_components_too(tmp_path):

@@ -383,7 +383,7 @@ class TestRefusals:
 
     def test_of_targets_without_bounds(self):
         for bounds, words in (
-            (None, "target_bounds must be given; found None. Pass target_bounds"),
+            (None, "target_bounds must be given; found None. Pass its two ends"),
             ((2, 1), "target_bounds must be finite with lower < upper"),
             ("ab", "target_bounds must be two numbers"),
         ):
