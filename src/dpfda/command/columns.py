@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,14 +77,18 @@ def by_kind(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     return numbers, [name for name in named if name not in numbers]
 
 
-def read_ranges(texts: Sequence[str], option: str) -> list[tuple[str, float, float]]:
-    """Columns with their public ends, NAME:LO:HI. Raises ParameterError if one has another form."""
-    found = [_ends(text) for text in texts]
-    for text, ends in zip(texts, found, strict=True):
-        if ends is None:
-            remedy = f"The ends are public and never read from the data. Example: {option} age:18:90"
-            raise ParameterError(option, "be NAME:LO:HI", repr(text), remedy)
-    return [ends for ends in found if ends is not None]
+def read_range(text: str, option: str) -> tuple[str, float, float]:
+    """A column with its public ends, NAME:LO:HI. Raises ParameterError if it has another form."""
+    ends = _ends(text)
+    if ends is None:
+        remedy = f"The ends are public and never read from the data. Example: {option} age:18:90"
+        raise ParameterError(option, "be NAME:LO:HI", repr(text), remedy)
+    return ends
+
+
+def read_ranges(texts: Iterable[str], option: str) -> list[tuple[str, float, float]]:
+    """Columns with their public ends, as of `read_range`."""
+    return [read_range(text, option) for text in texts]
 
 
 def read_labels(text: str, option: str) -> tuple[str, tuple[str, ...]]:

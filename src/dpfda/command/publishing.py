@@ -244,6 +244,8 @@ class Publication:
         names = [name for name in self.parameters if name != "ledger"]
         made: dict[str, object] = {name: getattr(given, name) for name in names}
         made |= budget_of(given)
+        # By default who is protected is called as the column that says whose a record is.
+        made["unit"] = given.unit or given.groups or getattr(given, "id", None)
         if self.bounded:
             made["bounds"] = bound_from(given)
         stated = {**made, **self.reader.settings(given), **self.settings(given)}

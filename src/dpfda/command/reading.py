@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from dpfda.command import columns as c
 from dpfda.command import options as o
-from dpfda.command.columns import WEIGHTS, by, read_by, read_weights, weights_taken
-from dpfda.command.declared import Given, Option
+from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 
@@ -87,9 +87,13 @@ class Reader(Generic[Read]):
         """Why nothing will be charged, where all was before; empty where it will."""
         return ""
 
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        """Columns that are named, of numbers and of labels: what each is for, and its name."""
+        return [], []
+
     def used(self, given: Given, table: Read) -> list[str]:
         """Columns that have a use."""
-        return list(table.columns)
+        return [column for part in self.uses(given) for _, column in part]
 
     def axis(self, given: Given, table: Read) -> str:
         """Where the axis of curves came from."""
@@ -122,18 +126,11 @@ class Reader(Generic[Read]):
 class NamedColumns(Reader["TableColumns"]):
     """Columns of numbers and of labels, a row a record, each with one use."""
 
-    def uses(self, given: Given) -> tuple[Uses, Uses]:
-        """Columns of numbers, then those of labels: what each is for, and its name."""
-        raise NotImplementedError
-
     def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_columns
 
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(given.file, *self.uses(given), stated)
-
-    def used(self, given: Given, table: TableColumns) -> list[str]:
-        return [column for part in self.uses(given) for _, column in part]
 
 
 def named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
@@ -162,7 +159,7 @@ class Curves(Reader["TableCurves"]):
 
     @property
     def options(self) -> Sequence[Option]:
-        weights = (WEIGHTS,) if self.weighed else ()
+        weights = (c.WEIGHTS,) if self.weighed else ()
         return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()), *weights)
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -176,14 +173,13 @@ class Curves(Reader["TableCurves"]):
             _check_layout(given, layout)
         if given.grid is not None and (layout or given.dates is not None):
             raise ParameterError("--grid", "be left out in the long layout and with --dates", given.grid)
-        if read_weights(given) and (layout or given.groups):
+        if c.read_weights(given) and (layout or given.groups):
             words = "be left out with --groups and in the long layout"
             raise ParameterError("--weights", words, given.survey_weights)
         grid = None if given.grid is None else parse_points(given.grid, "--grid")
         return {
             "grid_points": grid,
             "domain_range": ends(given),
-            "unit": given.unit or given.groups or layout.get("--id"),
             # Observations are pooled unless each curve is to be completed first.
             **({"missing": "pooled"} if layout and given.missing == MISSING[0] else {}),
         }
@@ -192,15 +188,16 @@ class Curves(Reader["TableCurves"]):
         named = {option.flag: getattr(given, option.name) for option in o.LONG} if self.long else {}
         return {flag: column for flag, column in named.items() if column is not None}
 
-    def read(self, given: Given) -> TableCurves:
-        weights = read_weights(given)
-        if weights and given.columns is None:
-            raise _no_columns("--weights")
-        return self._read(given, given.groups, [("--weights", weights[0])] if weights else ())
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        weights = c.read_weights(given)
+        return [("--weights", weights[0])] if weights else [], []
 
-    def _read(
-        self, given: Given, groups: str | None, numbers: Uses = (), labels: Uses = ()
-    ) -> TableCurves:
+    def read(self, given: Given) -> TableCurves:
+        if c.read_weights(given) and given.columns is None:
+            raise _no_columns("--weights")
+        return self._read(given, given.groups, *self.uses(given))
+
+    def _read(self, given: Given, groups: str | None, numbers: Uses, labels: Uses) -> TableCurves:
         """Curves, the labels in a column, and further columns of the same file."""
         from dpfda.records import files
 
@@ -232,12 +229,11 @@ class Curves(Reader["TableCurves"]):
         return said({"domain": axis, "value": given.y_label})
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        weights = weights_taken(given, table.beside)
+        weights = c.weights_taken(given, table.beside)
         return estimator.fit(table.data, groups=table.groups, **weights)
 
     def used(self, given: Given, table: TableCurves) -> list[str]:
-        weights = read_weights(given)
-        return [*self._layout(given).values(), *(weights or ())[:1]]
+        return [*self._layout(given).values(), *super().used(given, table)]
 
     def notes(self, given: Given, table: TableCurves) -> list[str]:
         return [self.axis(given, table), *super().notes(given, table)]
@@ -267,13 +263,13 @@ class ComparedCurves(Curves):
             f"Under replace-one who is in which group is taken as public{found}. Repeat it for groups "
             "that are combinations: --by tariff:day,night --by region:north,south."
         )
-        option = by(words, None) if self.asked else by(words)
+        option = c.by(words, None) if self.asked else c.by(words)
         return (*super().options, replace(option, type=list[str]))
 
     def settings(self, given: Given) -> dict[str, object]:
         if not given.by:
             return super().settings(given)
-        named = dict(map(read_by, given.by))
+        named = dict(map(c.read_by, given.by))
         levels = {name: known or None for name, known in named.items()}
         if len(named) < len(given.by):
             raise ParameterError("--by", "name different columns", " ".join(given.by))
@@ -292,13 +288,11 @@ class ComparedCurves(Curves):
     def read(self, given: Given) -> TableCurves:
         if not given.by:
             return super().read(given)
+        _, ((_, first), *more) = self.uses(given)
+        if more and given.columns is None:
+            raise _no_columns("several --by")
         try:
-            first, *more = self.used(given, None)
-            if more and given.columns is None:
-                raise _no_columns("several --by")
-            labels = [("--by", name) for name in more]
-            labels += [("--groups", given.groups)] if given.groups else []
-            return self._read(given, first, labels=labels)
+            return self._read(given, first, [], [*more, *named(given, ("groups",))])
         except ParameterError as error:
             if error.parameter != "groups":
                 raise
@@ -316,8 +310,8 @@ class ComparedCurves(Curves):
         groups = columns[0] if len(names) == 1 else dict(zip(names, columns, strict=False))
         return estimator.fit(table.data, groups, *columns[len(names) :])
 
-    def used(self, given: Given, table: object) -> list[str]:
-        return [read_by(text)[0] for text in given.by or ()]
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        return [], [("--by", c.read_by(text)[0]) for text in given.by or ()]
 
     def notes(self, given: Given, table: TableCurves) -> list[str]:
         from dpfda.records.headers import identifiers
@@ -328,6 +322,47 @@ class ComparedCurves(Curves):
             for name in identifiers(self.used(given, table))
         ]
         return super().notes(given, table) + named
+
+
+@dataclass(frozen=True)
+class CurvesBeside(Curves):
+    """Curves with columns beside them, which explain them or, with a target, explain that one.
+
+    Parameters
+    ----------
+    beside : sequence of Option
+        What says so: covariates, and the target where there is one.
+    """
+
+    beside: Sequence[Option] = ()
+    public: ClassVar[Sequence[str]] = (*Curves.public, "target", "covariates")
+
+    @property
+    def options(self) -> Sequence[Option]:
+        # What is no part of the curve is beside it in the file.
+        known = (replace(x, default=REQUIRED) if x == o.COLUMNS else x for x in super().options)
+        return (*known, *self.beside)
+
+    def settings(self, given: Given) -> dict[str, object]:
+        target, named = self._target(given), c.read_covariates(given.covariates or ())
+        own = {"target_bounds": target and target[1:], "covariates": named or None}
+        return super().settings(given) | own
+
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        parts = c.by_kind(given.covariates or ())
+        numbers, labels = ([("covariates", name) for name in names] for names in parts)
+        target = self._target(given)
+        return [*([("target", target[0])] if target else ()), *numbers], labels
+
+    def _target(self, given: Given) -> tuple[str, float, float] | None:
+        text = getattr(given, "target", None)
+        return None if text is None else c.read_range(text, "--target")
+
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+        names = [name for part in c.by_kind(given.covariates or ()) for name in part]
+        target = table.beside[: len(table.beside) - len(names)]
+        beside = dict(zip(names, table.beside[len(target) :], strict=True))
+        return estimator.fit(table.data, *target, beside or None, groups=table.groups)
 
 
 def _no_columns(beside: str) -> ParameterError:

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, ClassVar
 from dpfda.command import options as o
 from dpfda.command.columns import WEIGHTS, read_ranges, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.reading import Reader, as_stated, parse_points, said
+from dpfda.command.reading import NamedColumns, named, parse_points, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
+    from dpfda.records.files import Uses
 
 # Parameters that a column with the ends of its axis sets.
 COLUMN_SETS = ("column", "domain", "domain_range")
 
 
 @dataclass(frozen=True)
-class Points(Reader["TableColumns"]):
+class Points(NamedColumns):
     """Points, a row each, or a table of counts, a row a cell."""
 
     public: ClassVar[Sequence[str]] = ("columns", "edges", "survey_weights")
@@ -58,12 +59,12 @@ class Points(Reader["TableColumns"]):
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        named = read_ranges(given.columns or [], "--column")
-        if bool(named) == (given.counts is not None):
+        ranges = read_ranges(given.columns or [], "--column")
+        if bool(ranges) == (given.counts is not None):
             raise ParameterError(
                 "The data",
                 "be named by --column NAME:LO:HI or by --counts with --edges",
-                "both" if named else "neither",
+                "both" if ranges else "neither",
             )
         if (given.counts is None) != (given.edges is None):
             raise ParameterError("--counts and --edges", "be given together", "one of them")
@@ -72,31 +73,25 @@ class Points(Reader["TableColumns"]):
             raise ParameterError("--groups", once, repr(given.groups))
         if read_weights(given) and given.counts is not None:
             raise ParameterError("--weights", "be left out for counts", repr(given.survey_weights))
-        if len(named) > 2 and (given.plot is not None or given.csv is not None):
+        if len(ranges) > 2 and (given.plot is not None or given.csv is not None):
             flat = "be left out for more than two columns"
-            raise ParameterError("--plot and --csv", flat, len(named))
+            raise ParameterError("--plot and --csv", flat, len(ranges))
         if given.edges is not None:
             parse_points(given.edges, "--edges")
         words = {
-            "domain": given.x_label or (named[0][0] if named else None),
-            "domain_2": given.y_label or (named[1][0] if len(named) == 2 else None),
+            "domain": given.x_label or (ranges[0][0] if ranges else None),
+            "domain_2": given.y_label or (ranges[1][0] if len(ranges) == 2 else None),
         }
         return {
-            "domain_range": [(low, high) for _, low, high in named] or None,
+            "domain_range": [(low, high) for _, low, high in ranges] or None,
             "labels": said(words),
-            "unit": given.unit or given.groups,
         }
 
-    def read(self, given: Given) -> TableColumns:
-        from dpfda.records.columns import read_columns
-
-        counts = counts_of(given)
+    def uses(self, given: Given) -> tuple[Uses, Uses]:
+        counts, weights = counts_of(given), (read_weights(given) or ())[:1]
         ranges = read_ranges(given.columns or [], "--column")
         names = [name for name, _, _ in ranges] if counts is None else [counts]
-        names += [*(read_weights(given) or ())[:1]]
-        groups = [] if given.groups is None else [("groups", given.groups)]
-        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            return read_columns(given.file, [("column", name) for name in names], groups, stated)
+        return [("column", name) for name in (*names, *weights)], named(given, ("groups",))
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         if counts_of(given) is None:
@@ -132,10 +127,9 @@ class OneColumn(Points):
         return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, WEIGHTS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
-        named = read_ranges(given.columns, "--column")
-        if len(named) != 1:
-            raise ParameterError("--column", "name one column", f"{len(named)}")
-        ((name, low, high),) = named
-        unit = given.unit or given.groups
+        ranges = read_ranges(given.columns, "--column")
+        if len(ranges) != 1:
+            raise ParameterError("--column", "name one column", f"{len(ranges)}")
+        ((name, low, high),) = ranges
         read_weights(given)
-        return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}
+        return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}}

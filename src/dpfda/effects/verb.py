@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from dpfda.command import options as o
-from dpfda.command.columns import COVARIATE, by_kind, read_covariates
-from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.columns import COVARIATE
+from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
-from dpfda.command.reading import Curves
+from dpfda.command.reading import CurvesBeside
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
     from dpfda.privacy.certificates import Certificate
-    from dpfda.records.files import TableCurves
 
 # Of the grid for which a plan is tried.
 MOST_POINTS = 2000
-
-
-@dataclass(frozen=True)
-class ExplainedCurves(Curves):
-    """Curves with columns that explain them."""
-
-    public: ClassVar[Sequence[str]] = (*Curves.public, "covariates")
-
-    @property
-    def options(self) -> Sequence[Option]:
-        known = super().options
-        # What is no part of the curve is beside it in the file.
-        return (
-            *(replace(option, default=REQUIRED) if option == o.COLUMNS else option for option in known),
-            COVARIATE,
-        )
-
-    def settings(self, given: Given) -> dict[str, object]:
-        named = read_covariates(given.covariates)
-        return super().settings(given) | {"covariates": named}
-
-    def read(self, given: Given) -> TableCurves:
-        numbers, labels = by_kind(given.covariates)
-        return self._read(
-            given,
-            given.groups,
-            [("covariates", name) for name in numbers],
-            [("covariates", name) for name in labels],
-        )
-
-    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        numbers, labels = by_kind(given.covariates)
-        beside = dict(zip([*numbers, *labels], table.beside, strict=True))
-        return estimator.fit(table.data, beside, groups=table.groups)
-
-    def used(self, given: Given, table: TableCurves) -> list[str]:
-        return [*read_covariates(given.covariates)]
 
 
 def _try(estimator: Any) -> Certificate:
@@ -74,7 +34,7 @@ VERB = Publication(
         "dpfda.effects.estimator:PrivateFunctionalRegression",
         "dpfda.mean.estimator:PrivateMean",
     ),
-    reader=ExplainedCurves(),
+    reader=CurvesBeside(beside=(COVARIATE,)),
     trial=_try,
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),

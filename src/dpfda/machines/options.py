@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import read_labels, read_ranges
+from dpfda.command.columns import read_labels, read_range, read_ranges
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Reader, as_stated
@@ -57,17 +57,13 @@ class Examples(Reader["TableColumns"]):
         named = read_ranges(given.inputs, "--covariate")
         bounds = [low for _, low, _ in named], [high for _, _, high in named]
         _, known = self._target(given)
-        return {
-            "bounds": bounds,
-            "classes" if self.labels else "target_bounds": known,
-            "unit": given.unit or given.groups,
-        }
+        return {"bounds": bounds, "classes" if self.labels else "target_bounds": known}
 
     def _target(self, given: Given) -> tuple[str, object]:
         """The column to predict, and its classes or its bounds."""
         if self.labels:
             return read_labels(given.target, "--target")
-        ((name, low, high),) = read_ranges([given.target], "--target")
+        name, low, high = read_range(given.target, "--target")
         return name, (low, high)
 
     def read(self, given: Given) -> TableColumns:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import read_ranges
+from dpfda.command.columns import read_range
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_UNITS, Publication
 from dpfda.command.reading import NamedColumns, named
@@ -37,19 +37,15 @@ class ScoresAndOutcomes(NamedColumns):
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        return {"unit": given.unit or given.groups, "score_bounds": _score(given)[1:]}
+        return {"score_bounds": read_range(given.score, "--score")[1:]}
 
     def uses(self, given: Given) -> tuple[Uses, Uses]:
         outcomes = ("outcomes", given.outcome)
-        return [("scores", _score(given)[0])], [outcomes, *named(given, ("groups",))]
+        name, *_ = read_range(given.score, "--score")
+        return [("scores", name)], [outcomes, *named(given, ("groups",))]
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         return estimator.fit(table.numbers[:, 0], **table.labels)
-
-
-def _score(given: Given) -> tuple[str, float, float]:
-    ((name, low, high),) = read_ranges([given.score], "--score")
-    return name, low, high
 
 
 VERB = Publication(

@@ -56,7 +56,6 @@ class FollowUps(NamedColumns):
             "causes": given.causes or None,
             "censored": given.censored or None,
             "levels": None if getattr(given, "by", None) is None else read_labels(given.by, "--by")[1],
-            "unit": given.unit or given.groups,
         }
 
     def uses(self, given: Given) -> tuple[Uses, Uses]:
