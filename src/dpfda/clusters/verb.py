@@ -13,7 +13,7 @@ VERB = Publication(
     name="clusters",
     words="Publish clusters of a file of private curves by k-means, their centers and the share of the "
     "units in each, under differential privacy.",
-    estimators=("dpfda.clusters.estimator:PrivateCurveClusters", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.clusters.estimator:PrivateCurveClusters",),
     reader=Curves(),
     without=("standardize",),
     options=(

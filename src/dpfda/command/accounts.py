@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpfda.command.running import FAILED, fail, note, print_json, say
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
@@ -16,36 +16,26 @@ if TYPE_CHECKING:
     from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.privacy.composition import Cost
-    from dpfda.privacy.ledger import Amount, AnyLedger, DatasetLedger, Ledger, Record
+    from dpfda.privacy.ledger import AnyLedger, Ledger
     from dpfda.releases.base import Release
 
 
-class Account:
-    """A data set's ledger that remembers the row of its charge: the file is noted on that one."""
+class Account(NamedTuple):
+    """A ledger, and the data set in it."""
 
-    def __init__(self, ledger: Ledger, dataset: str) -> None:
-        self.ledger = ledger
-        self.dataset = dataset
-        self.row: Record | None = None
+    ledger: Ledger
+    dataset: str
 
-    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
-        """Charge, and remember the row."""
-        self.row = self.ledger.charge(dataset, costs, entry)
-        return self.row
+    def row_of(self, release: Release) -> int | None:
+        """The row of the charge that paid for a release; None where it cannot be found."""
+        rows, identity = self.ledger.releases(self.dataset), release.certificate.identity
+        return next((row["number"] for row in rows if row["release"] == identity), None)
 
-    def remaining(self, dataset: str) -> Amount:
-        """What is left of the budget."""
-        return self.ledger.remaining(dataset)
-
-    def payer(self) -> DatasetLedger:
-        """What an estimator charges."""
-        from dpfda.privacy.ledger import DatasetLedger
-
-        return DatasetLedger(self, self.dataset)
-
-    def note_file(self, file: Path) -> None:
-        """Note the file on the row."""
-        self.ledger.note_file(self.dataset, file.resolve(), self.row)
+    def note_file(self, release: Release, file: Path) -> None:
+        """Note on the row of its charge in which file a release is."""
+        row = self.row_of(release)
+        if row is not None:
+            self.ledger.note_file(self.dataset, file.resolve(), row)
 
 
 def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
@@ -129,8 +119,10 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
         # Whether it may be replaced was asked before anything was charged.
         release.save(out, overwrite=True)
     except DpfdaError as error:
-        row = account.row if account is not None else None
-        name = f"{out.stem}.row-{row.number}.json" if row is not None else f"{out.stem}.kept.json"
+        row = None
+        with suppress(DpfdaError, OSError):
+            row = account and account.row_of(release)
+        name = f"{out.stem}.kept.json" if row is None else f"{out.stem}.row-{row}.json"
         folders = [Path(tempfile.gettempdir()), Path.home()]
         if account is not None:
             folders.insert(0, account.ledger.path.parent)
@@ -144,8 +136,8 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
         remedy = f"Move it to {str(out)!r} yourself."
         if account is not None and row is not None:
             with suppress(LedgerError):
-                account.note_file(kept)
-                words = f"dpfda ledger recover {account.ledger.path} {row.number} {out}"
+                account.note_file(release, kept)
+                words = f"dpfda ledger recover {account.ledger.path} {row} {out}"
                 remedy = f"Put it in its place with: {words}"
         fail(
             f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "

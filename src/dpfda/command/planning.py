@@ -9,7 +9,7 @@ from dpfda.bases.ordinary import MOST_WORDS
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
-from dpfda.command.publishing import Publication, check_size, kernel_on
+from dpfda.command.publishing import Publication, kernel_on
 from dpfda.command.reading import parse_points
 from dpfda.command.running import note, print_json, say, warn
 from dpfda.numerics.encoding import Json
@@ -84,7 +84,6 @@ def planned(publication: Publication, given: Given) -> Plan:
     """The plan of what a verb publishes, from what was typed."""
     units = UNITS if given.units is None else whole(given.units, "--units", 2)
     said = _as_if_for_a_file(publication, given)
-    check_size(said)
     estimator = publication.estimator(said)
     # Where the estimator has no such parameter, nothing is said of it.
     further: Json = {**weights_planned(given), **({} if given.late is None else {"late": given.late})}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Writer = Callable[[Any, Path], object]
 # What is planned of data that are not known yet.
 TRIED_UNITS, TRIED_POINTS = 100, 24
+MEAN = "dpfda.mean.estimator:PrivateMean"
 # Options that say what axes are called.
 LABELS = ("x_label", "y_label")
 CHOICES = (
@@ -78,7 +79,7 @@ class Publication:
     plans : sequence of str
         Examples of its plan.
     estimators : sequence of str
-        "module:Class": the estimator, then those that its docstring refers to.
+        "module:Class": the estimator, then those beside the mean that its docstring refers to.
     reader : Reader
     trial : callable
         Takes the estimator and fails where its public parameters cannot be used; by default it is
@@ -121,10 +122,15 @@ class Publication:
         return f"{self.words}\n\n{FOOT}"
 
     @property
+    def homes(self) -> tuple[str, ...]:
+        """The estimator, and those whose docstrings have the words that its own refers to."""
+        return (*self.estimators, MEAN)
+
+    @property
     def parameters(self) -> dict[str, Option]:
         """Options that are parameters of the estimator, by name."""
         of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
-        known = documented(tuple(self.estimators))
+        known = documented(self.homes)
         made = of_all | {option.name: option for option in self.options}
         if "rho" in known:
             made["epsilon"] = replace(made["epsilon"], default=None)
@@ -147,14 +153,13 @@ class Publication:
             *self.reader.options, *self.chosen.values(), o.DATASET, o.OUT,
             *(option for option, _ in self.written), o.OVERWRITE, o.DRY_RUN, o.AS_JSON,
         )  # fmt: skip
-        return o.told(options, self.estimators)
+        return o.told(options, self.homes)
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.command.files import check_outputs
         from dpfda.privacy.words import cautions
 
-        check_size(given)
         estimator = self.estimator(given)
         guarantee = estimator.asked()
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
@@ -175,7 +180,7 @@ class Publication:
         table = self.reader.read(given)
         self.hear(given, estimator, table)
         if account is not None:
-            estimator.set_params(ledger=account.payer())
+            estimator.set_params(ledger=account.ledger.of(account.dataset))
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
         files = write_release(release, given.out, outputs, account)
@@ -188,7 +193,7 @@ class Publication:
                 note(text)
             notes = [*filter(None, [alone]), *notes]
             if account is not None:
-                account.note_file(given.out)
+                account.note_file(release, given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
     def _tried(self, given: Given, estimator: Summary) -> Certificate | None:
@@ -294,30 +299,6 @@ def bound_from(given: Given) -> Bound | Search:
         return L1Ball(given.l1_bound)
     standard = given.l2_bound is None
     return read_bounds(None, given.standardize) if standard else L2Ball(given.l2_bound)
-
-
-def check_size(given: Given) -> None:
-    """Check the public number of units, where a verb has one.
-
-    Raises
-    ------
-    ParameterError
-        If it is not positive, or given where the number of units is public anyway.
-    """
-    from dpfda.numerics.parameters import whole
-    from dpfda.privacy.guarantees import Neighbours
-
-    size = getattr(given, "public_size", None)
-    if size is None:
-        return
-    if Neighbours.parse(given.neighbours) is Neighbours.REPLACE_ONE:
-        raise ParameterError(
-            "--public-size",
-            "be left out under replace-one neighbours, where the number of units is public",
-            size,
-            "Add --neighbours add-remove, or leave it out.",
-        )
-    whole(size, "--public-size", words="be a positive integer")
 
 
 def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:

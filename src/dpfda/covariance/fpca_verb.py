@@ -12,11 +12,7 @@ MECHANISMS = "auto|coupled|wishart|knorm|gaussian|exponential"
 VERB = Publication(
     name="fpca",
     words="Publish the principal components of a file of private curves under differential privacy.",
-    estimators=(
-        "dpfda.covariance.fpca:PrivateFPCA",
-        "dpfda.covariance.estimator:PrivateCovariance",
-        "dpfda.mean.estimator:PrivateMean",
-    ),
+    estimators=("dpfda.covariance.fpca:PrivateFPCA", "dpfda.covariance.estimator:PrivateCovariance"),
     reader=Curves(),
     options=(
         o.BOUNDS[0],

@@ -58,7 +58,7 @@ def covariance_settings(given: Given) -> dict[str, object]:
 VERB = Publication(
     name="covariance",
     words="Publish the covariance function of a file of private curves under differential privacy.",
-    estimators=("dpfda.covariance.estimator:PrivateCovariance", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.covariance.estimator:PrivateCovariance",),
     reader=Curves(long=True),
     options=(o.BOUNDS[0], CENTER),
     settings=covariance_settings,

@@ -11,8 +11,7 @@ from dpfda.density.options import OneColumn
 VERB = Publication(
     name="quantiles",
     words="Publish a median or a few quantiles of a column under differential privacy.",
-    estimators=("dpfda.density.quantiles:PrivateQuantiles", "dpfda.density.estimator:PrivateDensity",
-                "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.density.quantiles:PrivateQuantiles", "dpfda.density.estimator:PrivateDensity"),
     reader=OneColumn(),
     without=("missing", "standardize", "grid", "quadrature", "public_size"),
     options=(

@@ -10,7 +10,7 @@ from dpfda.density.options import Points
 VERB = Publication(
     name="density",
     words="Publish the density of points, or of counts of persons, under differential privacy.",
-    estimators=("dpfda.density.estimator:PrivateDensity", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.density.estimator:PrivateDensity",),
     reader=Points(),
     without=("missing", "standardize"),
     options=(

@@ -30,10 +30,7 @@ VERB = Publication(
     name="effects",
     words="Publish how curves depend on covariates: a coefficient function with its band for each, and "
     "the mean curve at any values of them (function-on-scalar regression), under differential privacy.",
-    estimators=(
-        "dpfda.effects.estimator:PrivateFunctionalRegression",
-        "dpfda.mean.estimator:PrivateMean",
-    ),
+    estimators=("dpfda.effects.estimator:PrivateFunctionalRegression",),
     reader=CurvesBeside(beside=(COVARIATE,)),
     trial=_try,
     without=("standardize",),

@@ -13,7 +13,7 @@ VERB = Publication(
     name="reference",
     words="Publish a reference band, within which a share of new people's whole curves lies, under "
     "differential privacy.",
-    estimators=("dpfda.reference.estimator:PrivateReferenceBand", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.reference.estimator:PrivateReferenceBand",),
     reader=Curves(),
     without=("standardize", "public_size"),
     options=(

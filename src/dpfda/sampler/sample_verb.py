@@ -42,7 +42,7 @@ VERB = Publication(
     name="sample",
     words="Publish a sampler of synthetic curves: mean, covariance and laws of scores of a file of "
     "private curves, under differential privacy. What is drawn from it costs nothing more.",
-    estimators=("dpfda.sampler.estimator:PrivateCurveSampler", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.sampler.estimator:PrivateCurveSampler",),
     reader=ComparedCurves(asked=True),
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),

@@ -28,7 +28,7 @@ VERB = Publication(
     words="Publish how a number goes with a curve: a coefficient function with its band, coefficients "
     "of covariates beside it, and predictions for new curves (scalar-on-function regression), under "
     "differential privacy.",
-    estimators=("dpfda.scalar.estimator:PrivateScalarOnFunction", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.scalar.estimator:PrivateScalarOnFunction",),
     reader=CurvesBeside(beside=(TARGET, BESIDE)),
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),

@@ -52,7 +52,7 @@ VERB = Publication(
     name="scores",
     words="Publish ROC, calibration and decision curves of a public risk score, with bands, under "
     "differential privacy.",
-    estimators=("dpfda.scores.estimator:PrivateScoreCurves", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.scores.estimator:PrivateScoreCurves",),
     reader=ScoresAndOutcomes(),
     trial=lambda estimator: estimator.plan(TRIED_UNITS).certified(),
     without=("missing", "standardize"),

@@ -87,7 +87,8 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
     neighbours = unit.relation
     if neighbours is Neighbours.REPLACE_ONE and given is not None:
         words = "be $none under replace-one neighbours, where the number of units is public"
-        raise ParameterError("public_size", words, shown(given))
+        remedy = "Give $neighbours, or leave it out."
+        raise ParameterError("public_size", words, shown(given), remedy, neighbours="add-remove")
     check_count(neighbours, count, invalid)
     if neighbours is Neighbours.REPLACE_ONE:
         return count

@@ -60,10 +60,7 @@ VERB = Publication(
     name="cox",
     words="Publish hazard ratios of covariates for follow-ups that may be censored, and the survival "
     "curve at any values of them (proportional hazards), under differential privacy.",
-    estimators=(
-        "dpfda.survival.cox:PrivateCox", "dpfda.survival.estimator:PrivateSurvival",
-        "dpfda.mean.estimator:PrivateMean",
-    ),
+    estimators=("dpfda.survival.cox:PrivateCox", "dpfda.survival.estimator:PrivateSurvival"),
     reader=ExplainedFollowUps(),
     without=("missing", "standardize"),
     options=(

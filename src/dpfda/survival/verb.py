@@ -88,7 +88,7 @@ VERB = Publication(
     name="survival",
     words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
     "at risk and a comparison of groups, under differential privacy.",
-    estimators=("dpfda.survival.estimator:PrivateSurvival", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.survival.estimator:PrivateSurvival",),
     reader=FollowUps(),
     without=("missing", "standardize"),
     options=(

@@ -102,7 +102,7 @@ def agree_on(
     def options() -> list[Option]:
         kept = [option for option in publication.told() if option.name not in without]
         rules = [*more, COLLUDING, THRESHOLD]
-        return o.told([CARDS, o.CUSTODY_KEYS, *rules, OUT, *kept], publication.estimators)
+        return o.told([CARDS, o.CUSTODY_KEYS, *rules, OUT, *kept], publication.homes)
 
     example = (
         f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "

@@ -51,7 +51,7 @@ def publish(
     )
     agreed, secret = Agreement.load(agreement), Keys.load(keys)
     account = opened_account(ledger, dataset)
-    payer = None if account is None else account.payer()
+    payer = None if account is None else account.ledger.of(account.dataset)
     read = [read_json(file) for file in parts]
     # What is neither is refused as a part.
     kinds = [isinstance(held, dict) and held.get("format") == Answer.FORMAT for held in read]
@@ -76,7 +76,7 @@ def publish(
     beside = [(o.CSV, csv, save_table), (o.PLOT, plot, save_plot)]
     files = write_release(release, out, beside, account)
     if account is not None:
-        account.note_file(out)
+        account.note_file(release, out)
     tell_files(release, files, as_json)
     if not as_json:
         say(f"{out} may be shown to anybody; {keys} is used up")

@@ -107,7 +107,7 @@ def add_up(
     # One that is named once for all is for noise that is drawn here.
     charged = agreed.is_shared or ledger not in (None, named_once().ledger)
     account = opened_account(ledger, dataset) if charged else None
-    payer = None if account is None else account.payer()
+    payer = None if account is None else account.ledger.of(account.dataset)
     secret = Keys.load(keys)
     estimator = custodians.estimator_of(agreed)
     named = {"columns": columns, "time": time, "event": event, "groups": groups, "by": by}

@@ -85,7 +85,7 @@ def _options(publication: Publication) -> list[Option]:
     ]
     curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
     late = (LATE,) if publication.name == "survival" else ()
-    return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), publication.estimators)
+    return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), publication.homes)
 
 
 def _say(publication: Publication, given: Given) -> None:

@@ -11,7 +11,7 @@ VERB = Publication(
     name="compare",
     words="Publish the mean curve of each of several groups, and their difference, at the cost of one "
     "mean. Every person must be in one group.",
-    estimators=("dpfda.mean.comparison.estimator:PrivateComparison", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.mean.comparison.estimator:PrivateComparison",),
     reader=ComparedCurves(),
     bounded=True,
     options=(o.MECHANISM,),

@@ -12,7 +12,6 @@ VERB = Publication(
     estimators=(
         "dpfda.mean.comparison.equality_test:PrivateEqualityTest",
         "dpfda.mean.comparison.estimator:PrivateComparison",
-        "dpfda.mean.estimator:PrivateMean",
     ),
     reader=ComparedCurves(),
     bounded=True,

@@ -78,7 +78,7 @@ VERB = Publication(
     name="month",
     words="Publish the mean curve of one month, and that of all months so far, under differential "
     "privacy: one charge pays for all months. Run it once a month, with the same options and state.",
-    estimators=("dpfda.mean.running.estimator:PrivateRunningMean", "dpfda.mean.estimator:PrivateMean"),
+    estimators=("dpfda.mean.running.estimator:PrivateRunningMean",),
     reader=MonthCurves(),
     without=("standardize", "public_size", "neighbours"),
     options=(

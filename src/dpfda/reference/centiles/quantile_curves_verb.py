@@ -12,10 +12,7 @@ from dpfda.command.reading import Curves, read_levels
 VERB = Publication(
     name="quantile-curves",
     words="Publish quantile curves of curves, or of few visits a person, under differential privacy.",
-    estimators=(
-        "dpfda.reference.centiles.estimator:PrivateQuantileCurves",
-        "dpfda.mean.estimator:PrivateMean",
-    ),
+    estimators=("dpfda.reference.centiles.estimator:PrivateQuantileCurves",),
     reader=Curves(long=True),
     without=("standardize",),
     options=(
