@@ -1,11 +1,7 @@
 """`dpfda clusters`: publish centers of clusters of curves, and which share of the units is in each."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, REQUIRED, Option
+from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 
@@ -17,7 +13,7 @@ VERB = Publication(
     reader=Curves(),
     without=("standardize",),
     options=(
-        replace(o.BOUNDS[0], default=REQUIRED),
+        o.BOUNDED,
         Option("clusters", "--clusters", "K", DOCSTRING, o.CURVE, int, None),
     ),
     plans=("dpfda plan clusters --units 2000 --epsilon 1 --bounds 0 1",),

@@ -127,23 +127,21 @@ def check_outputs(
             continue
         check_writable(path)
         if path.resolve() in seen:
-            raise ParameterError(
-                name,
-                f"be another file than {seen[path.resolve()]}",
-                repr(str(path)),
-                "Choose another path.",
-            )
+            words = f"be another file than {seen[path.resolve()]}"
+            raise ParameterError(name, words, repr(str(path)), "Choose another path.")
         seen[path.resolve()] = name
         if path.exists() and not overwrite:
             raise StorageError(
                 f"{name} must be a new file; found that {str(path)!r} exists. Choose another path, or "
                 "add --overwrite to replace it."
             )
-        if name.endswith("plot"):
-            _check_picture(name, path)
-        elif name == "--out" and not page and (other := other_kind(path)):
+        if name.endswith("plot") and _ends(path) not in PICTURES:
+            raise ParameterError(name, f"end in one of {', '.join(PICTURES)}", repr(str(path)))
+        if name.endswith("plot") and find_spec("matplotlib") is None:
+            raise MissingExtraError("matplotlib", "plot", name)
+        if name == "--out" and not page and (other := other_kind(path)):
             raise ParameterError(name, "end in .json", repr(str(path)), _elsewhere(other, path, outputs))
-        elif name == "--csv" and (other_kind(path) in ("picture", "page") or _ends(path) in NO_CSV):
+        if name == "--csv" and (other_kind(path) in ("picture", "page") or _ends(path) in NO_CSV):
             raise ParameterError(name, "end in .csv", repr(str(path)), "Its table is text.")
 
 
@@ -162,13 +160,6 @@ def _elsewhere(other: str, path: Path, outputs: Mapping[str, Path | None]) -> st
     if flag in outputs:
         return f"For a {other} write {flag} {named} beside it."
     return f"For a {other} of a release: dpfda {verb} {named}."
-
-
-def _check_picture(name: str, path: Path) -> None:
-    if _ends(path) not in PICTURES:
-        raise ParameterError(name, f"end in one of {', '.join(PICTURES)}", repr(str(path)))
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("matplotlib", "plot", name)
 
 
 def save_picture(drawn: Callable[[], Axes], path: Path) -> None:

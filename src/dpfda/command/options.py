@@ -119,6 +119,8 @@ BOUNDS = (
         BOUND, float, None,
     ),
 )  # fmt: skip
+# The values alone, and always: where noise needs them.
+BOUNDED = replace(BOUNDS[0], default=REQUIRED)
 FILE = Option(
     "file", "", "FILE",
     "CSV, Parquet or Feather file, private, or - for standard input: a header of column names, and a "

@@ -169,8 +169,18 @@ class Curves(Reader["TableCurves"]):
         choice(given.invalid, "--invalid", ("refuse", "repair"))
         choice(given.decimal, "--decimal", (".", ","))
         layout = self._layout(given)
-        if layout:
-            _check_layout(given, layout)
+        if 0 < len(layout) < len(o.LONG):
+            words = "name --id, --time and --value"
+            raise ParameterError("The long layout", words, " and ".join(layout))
+        if layout and given.domain is None:
+            words = "be given in the long layout"
+            remedy = (
+                "The span of the observed times is private; pass the public ends, as in --domain 0 52."
+            )
+            raise ParameterError("--domain", words, "none", remedy)
+        if layout and given.columns is not None:
+            words = "be left out in the long layout"
+            raise ParameterError("--columns", words, repr(given.columns))
         if given.grid is not None and (layout or given.dates is not None):
             raise ParameterError("--grid", "be left out in the long layout and with --dates", given.grid)
         if c.read_weights(given) and (layout or given.groups):
@@ -239,7 +249,22 @@ class Curves(Reader["TableCurves"]):
         return [self.axis(given, table), *super().notes(given, table)]
 
     def axis(self, given: Given, table: TableCurves) -> str:
-        return _axis(given, table, ends(given) or (0.0, 1.0))
+        from dpfda.records.cells import moments
+
+        points, (low, high) = table.grid_points, ends(given) or (0.0, 1.0)
+        if points is None and table.axis == "words":
+            why = "because the header holds words; state others with --grid START:STOP:STEP"
+            if moments(table.columns) is not None:
+                why = "although the header holds dates; have them read with --dates iso"
+            return f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, {why}"
+        if points is None:
+            how = "" if table.axis == "time" else f", as {table.axis}"
+            return f"axis: column {given.time!r}{how}"
+        where = {
+            "header": "the numbers in the header", "stated": "as stated with --grid",
+            "clock": "the times of day in the header, in hours",
+        }.get(table.axis, f"the dates in the header, as {table.axis}")  # fmt: skip
+        return f"axis: {points.size} points from {points[0]:g} to {points[-1]:g}, {where}"
 
 
 @dataclass(frozen=True)
@@ -384,12 +409,9 @@ def ends(given: Given) -> tuple[float, float] | None:
     try:
         return float(first), float(last)
     except ValueError:
-        raise ParameterError(
-            "--domain",
-            "be two numbers",
-            f"{first!r} {last!r}",
-            "Example: --domain 0 24" + ("; dates need --dates." if hasattr(given, "dates") else ""),
-        ) from None
+        more = "; dates need --dates." if hasattr(given, "dates") else ""
+        remedy, found = f"Example: --domain 0 24{more}", f"{first!r} {last!r}"
+        raise ParameterError("--domain", "be two numbers", found, remedy) from None
 
 
 @contextmanager
@@ -441,12 +463,8 @@ def parse_points(text: str, option: str) -> list[float]:
         if not 1 <= count <= MOST_POINTS or abs(start + count * step - stop) > 1e-9 * abs(stop - start):
             raise ValueError
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise ParameterError(
-            option,
-            "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP",
-            repr(text),
-            f"Example: {option} 0:105:5",
-        ) from None
+        words = "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP"
+        raise ParameterError(option, words, repr(text), f"Example: {option} 0:105:5") from None
     import numpy as np
 
     return [float(point) for point in np.linspace(start, stop, count + 1)]
@@ -455,35 +473,3 @@ def parse_points(text: str, option: str) -> list[float]:
 def said(words: Mapping[str, str | None]) -> dict[str, str]:
     """The words that there are."""
     return {key: text for key, text in words.items() if text}
-
-
-def _check_layout(given: Given, layout: dict[str, str]) -> None:
-    if len(layout) < len(o.LONG):
-        found = " and ".join(layout)
-        raise ParameterError("The long layout", "name --id, --time and --value", found)
-    if given.domain is None:
-        remedy = "The span of the observed times is private; pass the public ends, as in --domain 0 52."
-        raise ParameterError("--domain", "be given in the long layout", "none", remedy)
-    if given.columns is not None:
-        raise ParameterError("--columns", "be left out in the long layout", repr(given.columns))
-
-
-def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
-    """Where the axis came from."""
-    from dpfda.records.cells import moments
-
-    points = table.grid_points
-    if points is None and table.axis == "words":
-        low, high = domain
-        why = "because the header holds words; state others with --grid START:STOP:STEP"
-        if moments(table.columns) is not None:
-            why = "although the header holds dates; have them read with --dates iso"
-        return f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, {why}"
-    if points is None:
-        how = "" if table.axis == "time" else f", as {table.axis}"
-        return f"axis: column {given.time!r}{how}"
-    where = {
-        "header": "the numbers in the header", "stated": "as stated with --grid",
-        "clock": "the times of day in the header, in hours",
-    }.get(table.axis, f"the dates in the header, as {table.axis}")  # fmt: skip
-    return f"axis: {points.size} points from {points[0]:g} to {points[-1]:g}, {where}"

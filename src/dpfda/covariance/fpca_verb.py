@@ -1,7 +1,5 @@
 """`dpfda fpca`: publish the principal components of a file of curves."""
 
-from __future__ import annotations
-
 from dpfda.command import options as o
 from dpfda.command.declared import Option
 from dpfda.command.publishing import Publication

@@ -1,7 +1,5 @@
 """`dpfda quantiles`: publish a median or a few quantiles of a column of a file."""
 
-from __future__ import annotations
-
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
@@ -23,9 +21,7 @@ VERB = Publication(
         ),
     ),
     settings=read_levels,
-    plans=(
-        "dpfda plan quantiles --column income:0:1000000 --units 500 --error 1%",
-    ),
+    plans=("dpfda plan quantiles --column income:0:1000000 --units 500 --error 1%",),
     examples=(
         "dpfda quantiles people.csv --epsilon 1 --column age:0:105 --step 1 --levels 0.25,0.5,0.75 "
         "--out ages.json",

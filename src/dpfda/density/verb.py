@@ -1,7 +1,5 @@
 """`dpfda density`: publish the density of columns of a file, or of a table of counts."""
 
-from __future__ import annotations
-
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication

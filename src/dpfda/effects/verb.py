@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfda.command import options as o
 from dpfda.command.columns import COVARIATE
-from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
 from dpfda.command.reading import CurvesBeside
 
@@ -34,7 +32,7 @@ VERB = Publication(
     reader=CurvesBeside(beside=(COVARIATE,)),
     trial=_try,
     without=("standardize",),
-    options=(replace(o.BOUNDS[0], default=REQUIRED),),
+    options=(o.BOUNDED,),
     outputs=(
         picture_of(lambda release: release[release.terms[1]], o.output("effect_plot", "F.png", EFFECT)),
     ),

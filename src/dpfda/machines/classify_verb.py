@@ -1,7 +1,5 @@
 """`dpfda classify`: publish decision functions of columns of a file, of two classes or more."""
 
-from __future__ import annotations
-
 from dpfda.machines.options import machine
 
 VERB = machine(

@@ -1,7 +1,5 @@
 """`dpfda regress`: publish a regression function of columns of a file."""
 
-from __future__ import annotations
-
 from dpfda.machines.options import machine
 
 VERB = machine(

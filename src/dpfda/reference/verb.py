@@ -1,11 +1,7 @@
 """`dpfda reference`: publish a band within which a share of new people's whole curves lies."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, REQUIRED, Option
+from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 
@@ -17,7 +13,7 @@ VERB = Publication(
     reader=Curves(),
     without=("standardize", "public_size"),
     options=(
-        replace(o.BOUNDS[0], default=REQUIRED),
+        o.BOUNDED,
         Option("coverage", "--coverage", "P", DOCSTRING, o.CURVE, float, None),
     ),
     plans=("dpfda plan reference --units 2000 --epsilon 1 --bounds 0 1",),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import ComparedCurves
 from dpfda.numerics.words import csv_text
@@ -45,7 +43,7 @@ VERB = Publication(
     estimators=("dpfda.sampler.estimator:PrivateCurveSampler",),
     reader=ComparedCurves(asked=True),
     without=("standardize",),
-    options=(replace(o.BOUNDS[0], default=REQUIRED),),
+    options=(o.BOUNDED,),
     outputs=((DRAWN, save_synthetic),),
     plans=("dpfda plan sample --units 5000 --epsilon 1 --bounds 0 1",),
     examples=(

@@ -1,7 +1,5 @@
 """`dpfda scalar`: publish how a number goes with a curve: coefficient function and predictions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dpfda.command import options as o
@@ -31,7 +29,7 @@ VERB = Publication(
     estimators=("dpfda.scalar.estimator:PrivateScalarOnFunction",),
     reader=CurvesBeside(beside=(TARGET, BESIDE)),
     without=("standardize",),
-    options=(replace(o.BOUNDS[0], default=REQUIRED),),
+    options=(o.BOUNDED,),
     plans=("dpfda plan scalar --units 2000 --epsilon 1 --bounds 0 1 --target score:0:60",),
     examples=(
         "dpfda scalar scans.csv --target pasat:0:60 --covariate age:20:80 --groups ID "

@@ -96,9 +96,7 @@ VERB = Publication(
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
     ),
-    plans=(
-        "dpfda plan survival --units 228 --domain 0 1100 --error 0.02",
-    ),
+    plans=("dpfda plan survival --units 228 --domain 0 1100 --error 0.02",),
     examples=(
         "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --domain 0 1100 "
         "--epsilon 1 --unit patient --x-label 'time (days)' --out lung.json --plot lung.png",

@@ -1,7 +1,5 @@
 """`dpfda compare`: publish the mean curves of several groups, and their difference."""
 
-from __future__ import annotations
-
 from dpfda.command import options as o
 from dpfda.command.publishing import Publication, picture_of
 from dpfda.command.reading import ComparedCurves

@@ -1,7 +1,5 @@
 """`dpfda test`: publish a test that several groups have one mean function."""
 
-from __future__ import annotations
-
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import ComparedCurves
 

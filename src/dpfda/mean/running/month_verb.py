@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -82,7 +82,7 @@ VERB = Publication(
     reader=MonthCurves(),
     without=("standardize", "public_size", "neighbours"),
     options=(
-        replace(o.BOUNDS[0], default=REQUIRED),
+        o.BOUNDED,
         Option("steps", "--steps", "T", DOCSTRING, o.PRIVACY, int),
         Option("most_months", "--most-months", "K", DOCSTRING, o.PRIVACY, int),
     ),

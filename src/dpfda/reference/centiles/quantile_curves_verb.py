@@ -1,11 +1,7 @@
 """`dpfda quantile-curves`: publish quantile curves of curves, or of few visits a person."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, REQUIRED, Option
+from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves, read_levels
 
@@ -16,7 +12,7 @@ VERB = Publication(
     reader=Curves(long=True),
     without=("standardize",),
     options=(
-        replace(o.BOUNDS[0], default=REQUIRED),
+        o.BOUNDED,
         Option("levels", "--levels", "P,P,..", DOCSTRING, o.CURVE, str, None),
     ),
     settings=read_levels,
