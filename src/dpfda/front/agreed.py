@@ -212,25 +212,27 @@ def estimator_of(agreement: Agreement) -> Estimator:
 def words(agreement: Agreement) -> str:
     """The agreement in words, for the people who compare it."""
     pool, estimator = agreed_sum(agreement), estimator_of(agreement)
-    parameters = {
-        name: value
+    told = {
+        name: _short(value)
         for name, value in agreement.summary["parameters"].items()
-        if name not in ("basis", "epsilon", "delta", "rho")
+        if name not in ("basis", *_PRIVACY)
     }
-    said = ", ".join(f"{name} {_short(value)}" for name, value in parameters.items())
+    seen = "who draws the noise and can see the exact sum"
+    if agreement.is_shared:
+        seen = "who draws no noise and sees the total with the noise of all"
     people = ", ".join(
         card.name + ("" if card.units is None else f" ({card.units})") for card in agreement.custodians
     )
     return "\n".join(
         [
             f"agreement:    {agreement.summary['name']} of {people}",
-            f"coordinator:  {agreement.coordinator.name}, {_seen(agreement)}",
+            f"coordinator:  {agreement.coordinator.name}, {seen}",
             *_may_vanish(agreement),
             # What is asked for is told as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
             *_losses(agreement, pool),
             f"bound:        {pool.describe()}",
-            f"parameters:   {said}",
+            f"parameters:   {', '.join(' '.join(each) for each in told.items())}",
             f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
             f"session:      {agreement.session}",
             f"fingerprint:  {agreement.fingerprint}",
@@ -296,12 +298,6 @@ def _may_vanish(agreement: Agreement) -> list[str]:
         f"              with {agreement.colluding} colluding no sum of fewer than {agreement.honest} "
         "others can be opened",
     ]
-
-
-def _seen(agreement: Agreement) -> str:
-    if agreement.is_shared:
-        return "who draws no noise and sees the total with the noise of all"
-    return "who draws the noise and can see the exact sum"
 
 
 def _short(value: object) -> str:

@@ -54,7 +54,9 @@ def exact(value: Any, parameter: str) -> Fraction:
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             raise ParameterError(parameter, "be finite", repr(float(value)))
-        return Fraction(_shortest(value))
+        # The shortest decimal that rounds to a float of its own precision.
+        short = repr(float(value)) if isinstance(value, float) else np.format_float_scientific(value)
+        return Fraction(short)
     try:
         return Fraction(int(value) if isinstance(value, np.integer) else value)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
@@ -93,13 +95,6 @@ def rational(written: object) -> Fraction:
     if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:
         raise ValueError("not an exact number")
     return Fraction(int(match[1]), int(match[2] or 1))
-
-
-def _shortest(value: float | np.floating) -> str:
-    """The shortest decimal that rounds to a float of its own precision."""
-    if isinstance(value, float):
-        return repr(float(value))
-    return np.format_float_scientific(value)
 
 
 def _too_long(value: object) -> bool:
@@ -275,9 +270,8 @@ def curve(value: object, name: str) -> float | Floats:
         found = shown(value) if array.ndim == 0 else "an array with NaN, infinity or another shape"
         raise ParameterError(name, "be finite", found)
     if not np.all(np.abs(array) <= LARGEST):
-        raise ParameterError(
-            name, "be of size at most 1e100", shown(value) if array.ndim == 0 else "a larger one"
-        )
+        found = shown(value) if array.ndim == 0 else "a larger one"
+        raise ParameterError(name, "be of size at most 1e100", found)
     if array.ndim == 0:
         return float(array)
     array.setflags(write=False)

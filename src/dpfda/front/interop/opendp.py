@@ -211,11 +211,8 @@ def _measurement(
             release: Release = _clone(copied).fit(*parts).release_
         return release
 
-    def lost(d_in: int) -> Distance:
-        return _lost(guarantee, units(d_in))
-
     made: Measurement = dp.m.make_user_measurement(
-        domain, metric, _measure(dp, guarantee), released, lost
+        domain, metric, _measure(dp, guarantee), released, lambda d_in: _lost(guarantee, units(d_in))
     )
     return made
 
@@ -422,17 +419,12 @@ def units_at(metric: Metric, neighbours: Neighbours) -> Callable[[int], int]:
 
 def one_unit(measurement: Measurement, neighbours: Neighbours) -> int:
     """The distance of data sets that differ in one unit."""
-    name = str(measurement.input_metric).removesuffix("()")
-    distances = {
-        Neighbours.REPLACE_ONE: dict.fromkeys(CHANGES, 1) | dict.fromkeys(EDITS, 2),
-        Neighbours.ADD_REMOVE: dict.fromkeys(EDITS, 1),
-    }[neighbours]
-    if name not in distances:
-        words = f"have a metric that counts rows, under {neighbours} neighbours"
-        raise ParameterError(
-            "measurement", words, name, "Give d_in, the distance of neighbouring inputs."
-        )
-    return distances[name]
+    metric = measurement.input_metric
+    name = str(metric).removesuffix("()")
+    if name in EDITS or (name in CHANGES and neighbours is Neighbours.REPLACE_ONE):
+        return next(d_in for d_in in (1, 2) if units_at(metric, neighbours)(d_in) == 1)
+    words = f"have a metric that counts rows, under {neighbours} neighbours"
+    raise ParameterError("measurement", words, name, "Give d_in, the distance of neighbouring inputs.")
 
 
 __all__ = [

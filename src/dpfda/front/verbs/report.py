@@ -71,7 +71,10 @@ def report(
     page = report_page(releases, hashes, charged, delta, title)
     written = {out: to_html(page, said.name)}
     if registry is not None:
-        written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
+        with needed("pyyaml", "report", "--registry"):
+            import yaml
+        entry = registry_entry([*releases.values()], title or "")
+        written[registry] = yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100)
     for path, text in written.items():
         write_text(path, text)
         say(f"written: {path}")
@@ -99,12 +102,6 @@ def where_charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
         )
 
     return {name: words(release) for name, release in releases.items()}
-
-
-def _yaml(entry: object) -> str:
-    with needed("pyyaml", "report", "--registry"):
-        import yaml
-    return str(yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100))
 
 
 VERB = Verb.of(

@@ -44,7 +44,7 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     rest : bool
         Leave out releases whose files exist: they were made before an interruption.
     """
-    releases = read_study(study)
+    releases = releases_of(_read(study), study.parent)
     if rest:
         releases = [each for each in releases if not each.out.exists()]
     digest = hashlib.sha256(study.read_bytes()).hexdigest()
@@ -85,19 +85,12 @@ class Planned:
         return called(self.verb, [*self.typed, *more])
 
 
-def read_study(path: Path) -> list[Planned]:
+def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
     """The releases of a study, each with the options that it and its data state.
 
-    Raises
-    ------
-    ParameterError
-        If the file is no study.
+    folder: To which its paths are relative.
+    Raises ParameterError if what was read is no study.
     """
-    return releases_of(_read(path), path.parent)
-
-
-def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
-    """As `read_study`, of a study that was read and whose paths are relative to a folder."""
     from dpfda.front.verbs import published
 
     known = published()
