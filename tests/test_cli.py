@@ -462,7 +462,10 @@ def test_plan_scales_and_orders(folder):
 def test_plan_reads_no_file_and_draws_nothing(folder, draws):
     result = run("plan", "--units", 500, *FEW, "--epsilon", 1, "--bounds", -10, 40, "--plot", "plan.png")
     assert result.exit_code == 0
-    assert "no file was read" in result.stdout
+    assert "no data were read" in result.stdout
+    # What nine of ten keep to, and the band, as of all plans.
+    assert re.search(r"error: +[\d.]+ \(for nine of ten up to [\d.]+\)", result.stdout)
+    assert re.search(r"band: +half-width [\d.]+ ", result.stdout)
     assert re.search(r"^-> +1 ", result.stdout, re.MULTILINE)
     assert list(contents(folder)) == ["plan.png"]
     assert draws == []

@@ -1,4 +1,4 @@
-"""The table and the pictures of a planned mean: errors and their parts over a range of epsilon."""
+"""What the plan of a mean says beyond others: parts of its error over a range of epsilon, and limits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpfda.command.declared import Given
-from dpfda.command.running import print_json, say
 
 if TYPE_CHECKING:
     from dpfda.mechanisms.design import ExpectedError
@@ -32,22 +32,6 @@ LINES: dict[str, tuple[str, Stroke]] = {
     "sampling": ("for comparison: sampling, at most", "dotted"),
     "limit": ("limit for such noise", "dotted"),
 }
-
-
-def show_forecast(plan: ForecastPlan, given: Given, warnings: list[str]) -> None:
-    """Print the forecast of a mean, and draw it where that is wanted."""
-    from dpfda.command.files import save_picture
-    from dpfda.publication.needed import ROWS, factors
-    from dpfda.views import draw_beside
-
-    forecast = Forecast(plan, given)
-    rows = [forecast.row(factor) for factor in factors(ROWS)]
-    if given.plot is not None:
-        save_picture(lambda: draw_beside(_views(forecast))[0], given.plot)
-    if given.as_json:
-        print_json(_as_json(forecast, rows, warnings))
-    else:
-        say(_words(forecast, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +58,17 @@ class Forecast:
         size = units if larger == 1 else max(2, round(units * larger))
         return self.plan.at(n=size, guarantee=times(self.plan.guarantee, factor))
 
-    def row(self, factor: Fraction) -> Row:
-        """The errors at E times a factor."""
-        return {self.term: self.budget(factor), **parts(self.at(factor))}
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The errors and their parts from E/8 to 8 E; E is in the middle."""
+        from dpfda.publication.needed import ROWS, factors
+
+        return [{self.term: self.budget(each), **parts(self.at(each))} for each in factors(ROWS)]
 
     @property
-    def looks(self) -> str:
-        """What else is believed where records are read again."""
-        return (
-            "" if self.plan.one is self.plan else "; with two looks, less what these gain on real ones"
-        )
+    def middle(self) -> Row:
+        """The errors at E."""
+        return self.rows[len(self.rows) // 2]
 
     @property
     def limit_of_box(self) -> float | None:
@@ -105,6 +90,86 @@ class Forecast:
         share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.given.units)
         return words + f"Not included: the count's own error of about {share:.1%}."
 
+    def views(self) -> tuple[Curve, Curve]:
+        """Two pictures: against epsilon, and against the number of units."""
+        from dpfda.publication.needed import factors
+
+        steps = factors(CURVE_STEPS)
+        units = "standardised, no unit" if self.given.standardize else "units of the data"
+        sizes = [self.at(ONE, step) for step in steps]
+        by_budget = plan_view(
+            [self.budget(step) for step in steps],
+            [self.at(step) for step in steps],
+            units,
+            f"{self.term} (smaller is more private)",
+            f"Expected error of a mean of {self.given.units} units",
+        )
+        by_size = plan_view(
+            [float(plan.n or 0) for plan in sizes],
+            sizes,
+            units,
+            "number of units (curves, or persons)",
+            f"Expected error at {self.plan.guarantee}",
+        )
+        return by_budget, by_size
+
+    def to_json(self) -> dict[str, object]:
+        """The table and the limits as JSON types."""
+        return {
+            "expected": self.middle,
+            f"over_{self.term}": self.rows,
+            "limit": self.middle["limit"],
+            "limit_of_any": self.plan.one.limit_of_any(),
+            "limit_of_box": self.limit_of_box,
+        }
+
+    def words(self) -> str:
+        """The table and the limits in words."""
+        from dpfda.privacy.words import number
+
+        middle = {name: value for name, value in self.middle.items() if value is not None}
+        any_least, of_box = self.plan.one.limit_of_any(), self.limit_of_box
+        units = "standardised" if self.given.standardize else "units of the data"
+        limited, approximate = "limit" in middle, self.plan.guarantee.kind != "pure"
+        kind = "rho" if self.term == "rho" else "(epsilon, delta)"
+        offered = self.given.mechanism in (None, "auto")
+        best = ": the error is that of the best of the laws offered" if offered else ""
+        lines = [
+            f"\n{self._table([*middle][1:])}\n",
+            f"Errors at a point ({units}), of bias and noise together:",
+            "  bias      left out by shrinkage",
+            "  noise     added for privacy",
+            "  sampling  beside it, at most: these curves against a wider population",
+            limited
+            and "  limit     below which no noise that protects in proportion can expect to come",
+            approximate and f"Under {kind} no limit for such noise is proved{best}.",
+            limited
+            and f"At {self.term} = {middle[self.term]:.4g} the error expected is "
+            f"{number(middle['typical'])}; no noise that protects in proportion can "
+            f"expect less than {number(middle['limit'])}.",
+            any_least is not None
+            and f"No mechanism whatever with this guarantee can expect less than {number(any_least)}.",
+            of_box is not None
+            and f"If all means are as likely, any pure mechanism has at least {of_box:.0%} of this "
+            "noise's power.",
+            self.counting,
+            self.given.plot is not None and f"Plot: {self.given.plot}",
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def _table(self, names: Sequence[str]) -> str:
+        from dpfda.privacy.words import number
+        from dpfda.views import aligned
+
+        columns = {
+            "": ["->" if row is self.middle else "" for row in self.rows],
+            self.term: [f"{row[self.term]:.4g}" for row in self.rows],
+        }
+        for name in names:
+            called = "error" if name == "typical" else name
+            columns[called] = [number(value) for row in self.rows if (value := row[name]) is not None]
+        return aligned(columns)
+
 
 def parts(plan: ForecastPlan) -> Row:
     """The expected error of a release, what it is made of, and the limit for it."""
@@ -113,30 +178,6 @@ def parts(plan: ForecastPlan) -> Row:
     names = {"typical": "total", "bias": "bias", "noise": "noise", "sampling": "sampling"}
     found = {name: plan.one.typical(getattr(error, part)) for name, part in names.items()}
     return {**found, "limit": plan.one.limit()}
-
-
-def _views(forecast: Forecast) -> tuple[Curve, Curve]:
-    """Two pictures: against epsilon, and against the number of units."""
-    from dpfda.publication.needed import factors
-
-    steps, given = factors(CURVE_STEPS), forecast.given
-    units = "standardised, no unit" if given.standardize else "units of the data"
-    sizes = [forecast.at(ONE, step) for step in steps]
-    by_budget = plan_view(
-        [forecast.budget(step) for step in steps],
-        [forecast.at(step) for step in steps],
-        units,
-        f"{forecast.term} (smaller is more private)",
-        f"Expected error of a mean of {given.units} units",
-    )
-    by_size = plan_view(
-        [float(plan.n or 0) for plan in sizes],
-        sizes,
-        units,
-        "number of units (curves, or persons)",
-        f"Expected error at {forecast.plan.guarantee}",
-    )
-    return by_budget, by_size
 
 
 def plan_view(
@@ -167,82 +208,3 @@ def plan_view(
     return Curve(
         tuple(lines), against, f"typical error at a point ({units})", title, said, logarithmic=True
     )
-
-
-def _facts(forecast: Forecast) -> dict[str, object]:
-    return {
-        "guarantee": str(forecast.plan.guarantee),
-        "neighbours": forecast.given.neighbours,
-        "bound": str(forecast.plan.bounded["description"]),
-        "kernel": forecast.plan.functions,
-        "mechanism": forecast.plan.noise_words,
-    }
-
-
-def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[str, object]:
-    plot, middle = forecast.given.plot, rows[len(rows) // 2]
-    return {
-        "units": forecast.given.units,
-        **_facts(forecast),
-        "expected": middle,
-        f"over_{forecast.term}": rows,
-        "limit": middle["limit"],
-        "limit_of_any": forecast.plan.one.limit_of_any(),
-        "limit_of_box": forecast.limit_of_box,
-        "error": "root mean square at a point, in the units of the data",
-        "plot": None if plot is None else str(plot),
-        "warnings": warnings,
-    }
-
-
-def _words(forecast: Forecast, rows: list[Row]) -> str:
-    middle, given = rows[len(rows) // 2], forecast.given
-    any_least, of_box = forecast.plan.one.limit_of_any(), forecast.limit_of_box
-    units = "standardised" if given.standardize else "units of the data"
-    limited, approximate = middle["limit"] is not None, forecast.plan.guarantee.kind != "pure"
-    kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
-    offered = given.mechanism in (None, "auto")
-    best = ": the error is that of the best of the laws offered" if offered else ""
-    facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
-    lines = [
-        f"Mean curve of {given.units} units, from public numbers alone; no file was read.\n{facts}\n",
-        f"{_table(rows, limited, forecast.term)}\n",
-        f"Typical error at a point, as a root mean square ({units}):",
-        "  error     from the non-private mean of the same bounded curves: bias and noise together",
-        "  bias      left out by shrinkage",
-        "  noise     added for privacy",
-        "  sampling  beside it, at most: these curves against a wider population",
-        limited and "  limit     below which no noise that protects in proportion can expect to come",
-        f"Expected: {forecast.plan.one.belief}{forecast.looks}.",
-        approximate and f"Under {kind} no limit for such noise is proved{best}.",
-        limited
-        and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "
-        f"{_told(middle['typical'])}; no noise that protects in proportion can "
-        f"expect less than {_told(middle['limit'])}.",
-        any_least is not None
-        and f"No mechanism whatever with this guarantee can expect less than {_told(any_least)}.",
-        of_box is not None
-        and f"If all means are as likely, any pure mechanism has at least {of_box:.0%} of this "
-        "noise's power.",
-        forecast.counting,
-        given.plot is not None and f"Plot: {given.plot}",
-    ]
-    return "\n".join(line for line in lines if line)
-
-
-def _told(value: float | None) -> str:
-    from dpfda.privacy.words import number
-
-    return "" if value is None else number(value)
-
-
-def _table(rows: list[Row], limited: bool, term: str) -> str:
-    from dpfda.views import aligned
-
-    names = ("typical", "bias", "noise", "sampling", *(("limit",) if limited else ()))
-    columns = {
-        "": ["->" if 2 * place + 1 == len(rows) else "" for place in range(len(rows))],
-        term: [f"{row[term]:.4g}" for row in rows],
-        **{name: [_told(row[name]) for row in rows] for name in names},
-    }
-    return aligned({("error" if name == "typical" else name): c for name, c in columns.items()})

@@ -35,9 +35,9 @@ SLOW = ("classify", "regress")
 def answer(publication: Publication, typed: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
     from dpfda.command.files import check_outputs, save_picture
-    from dpfda.command.forecast import show_forecast
+    from dpfda.command.forecast import Forecast
     from dpfda.privacy.words import cautions
-    from dpfda.views import draw
+    from dpfda.views import draw, draw_beside
 
     given = Given(**NOT_GIVEN | vars(typed))
     wants = given.error is not None or given.band is not None
@@ -55,29 +55,25 @@ def answer(publication: Publication, typed: Given) -> None:
         warnings += [] if short is None else [short]
     for text in warnings:
         warn(text)
-    if mean is not None and not wants:
-        show_forecast(mean, given, warnings)
-        return
+    forecast = None if mean is None or wants else Forecast(mean, given)
     if wants and publication.name in SLOW:
         note("least numbers are looked for on made-up records, which may take minutes")
     found = needed(given, made, wanted) if wants else {}
     if given.plot is not None:
         start = found.get("least_epsilon")
         shown = made if start is None else made.at(epsilon=start)
-        save_picture(lambda: draw(shown.view()), given.plot)
-    level = given.level
+        views = None if forecast is None else forecast.views()
+        save_picture(lambda: draw_beside(views)[0] if views else draw(shown.view()), given.plot)
     if given.as_json:
-        facts = {"summary": made.summary, **made.facts()} if wants else made.to_json(level)
+        facts = {"summary": made.summary, **made.facts()} if wants else made.to_json(given.level)
+        facts |= {"wanted": wanted or None, **found, **(forecast.to_json() if forecast else {})}
         plot = None if given.plot is None else str(given.plot)
-        said = {"wanted": wanted or None, **found, "warnings": warnings, "plot": plot}
-        print_json({**facts, **said})
+        print_json({**facts, "warnings": warnings, "plot": plot})
     elif wants:
-        units = (
-            f"{several(made.unit)} in all" if publication.name in GROUPED else f"{several(made.unit)}"
-        )
+        units = several(made.unit) + (" in all" if publication.name in GROUPED else "")
         say(_told(given, made, wanted, found, units))
     else:
-        say(made.describe(level))
+        say("\n".join([made.describe(given.level), *([forecast.words()] if forecast else [])]))
 
 
 def planned(publication: Publication, given: Given) -> Plan:
