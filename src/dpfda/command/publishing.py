@@ -192,8 +192,6 @@ class Publication:
             for text in notes:
                 note(text)
             notes = [*filter(None, [alone]), *notes]
-            if account is not None:
-                account.note_file(release, given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
     def _tried(self, given: Given, estimator: Summary) -> Certificate | None:
@@ -335,7 +333,7 @@ def write_release(
     outputs: Sequence[tuple[Option, Path | None, Writer]],
     account: Account | None = None,
 ) -> dict[str, str]:
-    """Write the release, then what can be made from it again; paths by what they hold.
+    """Write the release, then what can be made from it again, and note it; paths by what they hold.
 
     A picture or a table that fails is a warning and no failure: a script that saw one would release
     again.
@@ -358,6 +356,9 @@ def write_release(
             )
         else:
             files[option.name.replace("_", " ")] = str(path)
+    if account is not None:
+        with after_publication(out):
+            account.note_file(release, out)
     return files
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpfda.command import options as o
 from dpfda.command.columns import read_labels, read_range, read_ranges
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
-from dpfda.command.publishing import Publication
+from dpfda.command.publishing import TRIED_UNITS, Publication
 from dpfda.command.reading import Reader, as_stated
 from dpfda.numerics.errors import ParameterError
 
@@ -147,12 +147,10 @@ def _features(given: Given, inputs: int) -> dict[str, object]:
 
 
 def _try(estimator: Any) -> Certificate:
-    """Prepare a release of made-up records, so that most refusals come before the file is read.
+    """Plan a release of made-up size, so that most refusals come before the file is read.
 
     The penalty is too large to be refused, since which ones are depends on the number of units.
     """
-    import numpy as np
-
     from dpfda.machines.plan import Features, Solving
     from dpfda.machines.solvers import check_penalty
     from dpfda.machines.table_release import MOST_INPUTS
@@ -160,15 +158,12 @@ def _try(estimator: Any) -> Certificate:
     penalty = Solving.of(estimator.solver).penalty
     if penalty is not None:
         check_penalty(penalty)
-    ends = estimator.classes if hasattr(estimator, "classes") else estimator.target_bounds
-    targets = np.array([*ends] * 2)
-    inputs, trial = len(estimator.bounds[0]), copy.copy(estimator)
+    inputs, trial = estimator.stated_inputs(), copy.copy(estimator)
     chosen = Features.of(estimator.features)
     if inputs <= MOST_INPUTS and isinstance(chosen, Features):
         # A glob may stand for more columns, which a power is for.
         trial.set_params(features=replace(chosen, power=None))
     if not trial.tabled(inputs):
         trial.set_params(solver__penalty=1e9)
-    prepared = trial.prepare(np.zeros((targets.size, inputs)), targets)
-    made: Certificate = prepared.plan.certified()
+    made: Certificate = trial.plan(TRIED_UNITS).certified()
     return made

@@ -46,7 +46,7 @@ KERNELS = {
 NEIGHBOURS = {"replace-one": "replaced; number public", "add-remove": "added or removed; number private"}
 # What the sliders reach; the fields beside them take no more either, so that an answer comes soon.
 EPSILON, DELTA = (0.01, 20.0), (0.0, 1e-3)
-UNITS, POINTS, FARTHEST = (2, 1_000_000), (4, 100), 1e6
+WHOLE, FARTHEST = {"curves": (2, 1_000_000), "points": (4, 100)}, 1e6
 # Means that are simulated for the expected error, where it has no closed form.
 DRAWS = 100
 # Curves of people that are drawn.
@@ -92,18 +92,13 @@ class Setting:
         ParameterError
             If a choice cannot be used.
         """
-        known = {field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent}
-        made: Json = {**known}
-        for name, limits in (("curves", UNITS), ("points", POINTS)):
-            if name in known:
-                text = known[name]
-                made[name] = whole(int(text) if text.isdecimal() else text, name, *limits)
-        for name in ("low", "high"):
-            if name in known:
-                made[name] = _finite(known[name], name)
+        made: Json = {
+            field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent
+        }
+        made |= {name: _number(made[name], name) for name in (*WHOLE, "low", "high") if name in made}
         setting = cls(**made)
         choice(setting.shape, "shape", tuple(SHAPES))
-        if "low" not in known or "high" not in known or sent.get("was", setting.shape) != setting.shape:
+        if not {"low", "high"} <= {*made} or sent.get("was", setting.shape) != setting.shape:
             low, high = SHAPES[setting.shape].bounds
             setting = replace(setting, low=low, high=high)
         return setting.checked()
@@ -206,11 +201,6 @@ class Imagined:
             "Noise": self.plan.noise_words,
         }
 
-    @property
-    def title(self) -> str:
-        """What the picture shows."""
-        return f"Mean of {self.setting.curves} curves: {self.shape.title}"
-
     def view(self) -> Curve:
         """The release with its band, the mean that it is of, people's curves and the bounds."""
         grid = self.release.grid_points
@@ -227,13 +217,9 @@ class Imagined:
         first = replace(self._line, label="what would be published")
         mean = Line(grid, bounded, "mean without noise, never published", stroke="dashed")
         words = "Nobody's data: made-up or public curves, and fresh noise each time"
-        labels = self.shape.labels
-        behind = (*people, *limits)
-        return Curve((first, mean), labels["domain"], labels["value"], self.title, words, behind=behind)
-
-    def words(self) -> list[Section]:
-        """What the release says of itself."""
-        return [Section(title, said) for title, said in sections(self.release.facts).items()]
+        labels, behind = self.shape.labels, (*people, *limits)
+        title = f"Mean of {self.setting.curves} curves: {self.shape.title}"
+        return Curve((first, mean), labels["domain"], labels["value"], title, words, behind=behind)
 
     def commands(self) -> dict[str, str]:
         """What can be typed for the same: what it does, and the command."""
@@ -253,7 +239,9 @@ class Imagined:
         }
 
 
-def _finite(text: str, name: str) -> float:
+def _number(text: str, name: str) -> float:
+    if name in WHOLE:
+        return whole(int(text) if text.isdecimal() else text, name, *WHOLE[name])
     try:
         return real(float(text), name, -FARTHEST, FARTHEST)
     except ValueError:
@@ -282,13 +270,13 @@ def explore() -> Answer:
 
 def _found(made: Imagined, words: bool) -> Json:
     """What the page shows of a release; if wanted what that says of itself."""
-    facts = dict(made.facts)
+    facts, said = dict(made.facts), sections(made.release.facts) if words else {}
     return {
         "answer": f"Expected error: {facts.pop('Expected error')}.", "view": made.view(),
         "told": [Section("", facts=facts)],
         "codes": {what: (what, command) for what, command in made.commands().items()},
         "further": "What such a release would say of itself",
-        "parts": made.words() if words else (),
+        "parts": [Section(title, paragraphs) for title, paragraphs in said.items()],
     }  # fmt: skip
 
 
@@ -305,7 +293,7 @@ def _fields(shape: str) -> list[Field]:
         own("curves", slider=(20, 100_000, "log whole")),
         own("low", slider=reach),
         own("high", slider=reach),
-        replace(points, slider=(*POINTS, "whole")),
+        replace(points, slider=(*WHOLE["points"], "whole")),
         delta,
         own("kernel", choices=KERNELS),
         replace(neighbours, choices=NEIGHBOURS),

@@ -75,8 +75,6 @@ def publish(
     release = custodians.merge(agreed, handed, secret, payer, answers)
     beside = [(o.CSV, csv, save_table), (o.PLOT, plot, save_plot)]
     files = write_release(release, out, beside, account)
-    if account is not None:
-        account.note_file(release, out)
     tell_files(release, files, as_json)
     if not as_json:
         say(f"{out} may be shown to anybody; {keys} is used up")
