@@ -65,15 +65,12 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
     while len(homes) > 1 and not _parameters(homes[0]):
         homes = homes[1:]
     own = _parameters(homes[0]) if homes else {}
-    gathered = [home for name, home in GATHERED.items() if name in own]
-    for home in gathered:
-        found = _parameters(home) | found
+    for part in (*(_parameters(home) for name, home in GATHERED.items() if name in own), own):
+        found = part | found
     for home in homes:
         for name, each in _parameters(home).items():
             if name in found and not found[name].words:
                 found[name] = replace(each, default=found[name].default)
-            elif home == homes[0]:
-                found.setdefault(name, each)
     return found
 
 
@@ -87,33 +84,28 @@ def _parameters(home: str) -> dict[str, Parameter]:
         raise ModuleNotFoundError(module)
     (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
     words = described(ast.get_docstring(found) or "")
-    written = [n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
-    pairs = _defaults(written[0].args) if written else _fields(found)
     made: dict[str, Parameter] = {}
-    for key, default in pairs:
+    for key, default in _defaults(found):
         kind, said = words.get(key, ("", ""))
         choices = re.findall(r"['\"]([\w-]+)['\"]", kind) if kind[:1] == "{" else ()
         made[key] = Parameter("" if said.startswith(ELSEWHERE) else said, tuple(choices), default)
     return made
 
 
-def _fields(found: ast.ClassDef) -> list[tuple[str, object]]:
-    """Fields of a frozen object, and their defaults where these are literal."""
-    given = [n for n in found.body if isinstance(n, ast.AnnAssign)]
-    placed = [(n.target, n.value) for n in given if "ClassVar" not in ast.unparse(n.annotation)]
-    return [
-        (target.id, value.value if isinstance(value, ast.Constant) else None)
-        for target, value in placed
-        if isinstance(target, ast.Name)
-    ]
-
-
-def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:
-    placed = arguments.args[1:]
-    given = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
-    pairs = [*zip(placed, given, strict=True)]
-    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return [(a.arg, d.value if isinstance(d, ast.Constant) else None) for a, d in pairs]
+def _defaults(found: ast.ClassDef) -> list[tuple[str, object]]:
+    """Parameters of a constructor, or fields of a frozen object, and their defaults where literal."""
+    written = [n.args for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+    if written:
+        (own,) = written
+        names = [each.arg for each in (*own.args[1:], *own.kwonlyargs)]
+        given: list[ast.expr | None] = [*own.defaults, *own.kw_defaults]
+        given = [*[None] * (len(names) - len(given)), *given]
+    else:
+        stated = [n for n in found.body if isinstance(n, ast.AnnAssign)]
+        fields = [n for n in stated if "ClassVar" not in ast.unparse(n.annotation)]
+        names, given = [ast.unparse(n.target) for n in fields], [n.value for n in fields]
+    literal = [each.value if isinstance(each, ast.Constant) else None for each in given]
+    return [*zip(names, literal, strict=True)]
 
 
 def described(docstring: str) -> dict[str, tuple[str, str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from dpfda.command import columns as c
 from dpfda.command import options as o
@@ -15,36 +15,23 @@ from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.privacy.guarantees import Guarantee
-    from dpfda.publication import Plan
     from dpfda.records.columns import TableColumns
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import InFile, TableCurves, Uses
     from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
 
 
 class Fitted(Protocol):
     """An estimator that has been fitted."""
 
-    release_: Release
-
-
-class Summary(Protocol):
-    """An estimator, as verbs know it."""
-
-    fit: Callable[..., Fitted]
-    fit_counts: Callable[..., Fitted]
-    plan: Callable[..., Plan]
-    asked: Callable[[], Guarantee]
-    set_params: Callable[..., Summary]
-    _addressed: Callable[[Mapping[str, object]], dict[str, object]]
-    basis: str | None
-
     @property
-    def settings(self) -> Any:
-        """Domain, unit and reading."""
+    def release_(self) -> Release:
+        """What it released."""
 
 
+# An estimator, as verbs know it.
+Summary: TypeAlias = "Estimator"
 Read = TypeVar("Read", bound="InFile")
 MOST_POINTS = 100_000
 HOURS = "hour of the day"

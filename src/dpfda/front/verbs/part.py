@@ -166,18 +166,15 @@ def _curves(
     """Curves, and the group or the covariates of each."""
     from dpfda.spine.memberships import stated_covariates
 
-    if by is not None:
-        return (table := read(groups=groups)), table.data, read(groups=by).groups
-    known = getattr(estimator, "covariates", None)
-    if known is None:
-        return (table := read(groups=groups)), table.data, None
-    numbers, labels = (
-        [each.name for each in stated_covariates(known) if (each.bounds is None) is apart]
-        for apart in (False, True)
-    )
-    uses = ([("covariates", name) for name in names] for names in (numbers, labels))
-    table = read(groups=groups, **dict(zip(("numbers", "labels"), uses, strict=True)))
-    return table, table.data, dict(zip([*numbers, *labels], table.beside, strict=True))
+    stated = getattr(estimator, "covariates", None)
+    known = stated_covariates(stated) if stated else ()
+    numbers = [("covariates", each.name) for each in known if each.bounds is not None]
+    labels = [("covariates", each.name) for each in known if each.bounds is None]
+    labels += [("--by", by)] if by else []
+    table = read(groups=groups, numbers=numbers, labels=labels)
+    names = [name for _, name in (*numbers, *labels)]
+    beside = dict(zip(names, table.beside, strict=False))
+    return table, table.data, beside.get(by or "", beside or None)
 
 
 VERB = Verb.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
@@ -17,7 +17,6 @@ from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
-    from dpfda.mean.running.estimator import PrivateRunningMean
     from dpfda.records.files import TableCurves
     from dpfda.releases.base import Release
 
@@ -49,20 +48,19 @@ class MonthCurves(Curves):
         return (*super().options, STATE, MONTH)
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        made = cast("PrivateRunningMean", estimator)
         if given.state.exists():
-            months = made.resume(given.state)
+            months = estimator.resume(given.state)
         elif given.month != 1:
             words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
-            first = made.month(table.data, table.groups, None)
-            months = made.open(given.state, first.units, first.basis.grid_points)
+            first = estimator.month(table.data, table.groups, None)
+            months = estimator.open(given.state, first.units, first.basis.grid_points)
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
             release = months.publish(table.data, groups=table.groups, month=given.month)
-        return cast("Fitted", Published(release))
+        return Published(release)
 
     def paid(self, given: Given) -> str:
         if given.month == 1:
