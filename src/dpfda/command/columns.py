@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
@@ -26,12 +25,6 @@ COVARIATE = Option(
     "first is what others are compared with. Repeat it. Example: --covariate age:20:80 --covariate "
     "case:control,MS",
     o.MODEL, list[str], REQUIRED,
-)  # fmt: skip
-BY = Option(
-    "by", "--by", "NAME|NAME:A,B,..",
-    "Column with the group of each record, and the public names of the groups. Example: --by "
-    "case:control,MS",
-    o.READING, default=REQUIRED, sets=("levels", "y"),
 )  # fmt: skip
 WEIGHTS = Option(
     "survey_weights", "--weights", "COLUMN:LARGEST",
@@ -137,9 +130,10 @@ def weights_taken(given: Given, columns: Sequence[Floats] | Floats) -> dict[str,
     return {} if named is None else {"weights": Weights(columns[-1], named[1])}
 
 
-def by(words: str, default: object = REQUIRED) -> Option:
+def by(words: str, default: object, type: object = str) -> Option:
     """The option --by with words for what its column is in a verb."""
-    return replace(BY, help=f"{words} Example: --by case:control,MS", default=default)
+    words, sets = f"{words} Example: --by case:control,MS", ("levels", "y")
+    return Option("by", "--by", "NAME|NAME:A,B,..", words, o.READING, type, default, sets=sets)
 
 
 def _ends(text: str) -> tuple[str, float, float] | None:

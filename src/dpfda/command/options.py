@@ -171,8 +171,9 @@ Y_LABEL = Option(
 )  # fmt: skip
 
 
-def _column(name: str, flag: str, words: str) -> Option:
-    return Option(name, flag, "COLUMN", words, READING, default=None)
+def column(name: str, words: str, default: object = None) -> Option:
+    """An option that names a column; its flag is its name."""
+    return Option(name, f"--{name}", "COLUMN", words, READING, default=default)
 
 
 COLUMNS = Option("columns", "--columns", "PATTERN", "Columns of the curve, by name. Examples: --columns "
@@ -185,9 +186,9 @@ DATES = Option(
 )  # fmt: skip
 WIDE = (DOMAIN, X_LABEL, Y_LABEL, COLUMNS, GROUPS, *NOTATION, DATES, GRID)
 LONG = (
-    _column("id", "--id", "Long layout: whose curve. Needs --domain."),
-    _column("time", "--time", "Long layout: where on the axis."),
-    _column("value", "--value", "Long layout: how much."),
+    column("id", "Long layout: whose curve. Needs --domain."),
+    column("time", "Long layout: where on the axis."),
+    column("value", "Long layout: how much."),
 )
 CURVE_FILE = Option(
     "file", "", "FILE",

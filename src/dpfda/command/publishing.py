@@ -92,8 +92,6 @@ class Publication:
         Parameters of the estimator that have no option here.
     settings : callable
         What else the options say to the estimator.
-    found : callable
-        What else the public part of the file says to it.
     outputs : mapping
         Files that this verb alone writes: what names each, and what writes it.
     csv : bool
@@ -111,7 +109,6 @@ class Publication:
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
     settings: Callable[[Given], Mapping[str, object]] = lambda given: {}
-    found: Callable[[Given, Any], Mapping[str, object]] = lambda given, table: {}
     outputs: Sequence[tuple[Option, Writer]] = ()
     csv: bool = True
     panel: ClassVar[str] = o.PUBLISHING
@@ -177,8 +174,7 @@ class Publication:
             return
         if alone := self.reader.alone(given):
             note(f"{alone}; one who may have several rows is protected less")
-        table = self.reader.read(given)
-        self.hear(given, estimator, table)
+        table = self.read(given, estimator)
         if account is not None:
             estimator.set_params(ledger=account.ledger.of(account.dataset))
         with located(table):
@@ -198,10 +194,11 @@ class Publication:
         """What a release of made-up size would promise."""
         return self.trial(estimator) if self.trial else try_plan(estimator, **weights_planned(given))
 
-    def hear(self, given: Given, estimator: Summary, table: object) -> None:
-        """Tell the estimator what the public part of the file says."""
-        from_file = {**self.reader.found(given, table), **self.found(given, table)}
-        estimator.set_params(**estimator._addressed(from_file))
+    def read(self, given: Given, estimator: Summary) -> Any:
+        """Read the file, and tell the estimator what its public part says."""
+        table = self.reader.read(given)
+        estimator.set_params(**estimator._addressed(self.reader.found(given, table)))
+        return table
 
     def foreseen(
         self, given: Given, estimator: Summary, planned: Certificate | None, account: Account | None
@@ -210,8 +207,7 @@ class Publication:
         from dpfda.records.files import header_alone
 
         with header_alone():
-            table = self.reader.read(given)
-            self.hear(given, estimator, table)
+            table = self.read(given, estimator)
             axis = self.reader.axis(given, table)
         unit, relation = estimator.settings.unit.called(given.groups), estimator.settings.unit.relation
         # What stands where a header is to be may be somebody's record: only typed names are said.

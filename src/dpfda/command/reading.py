@@ -275,8 +275,7 @@ class ComparedCurves(Curves):
             f"Under replace-one who is in which group is taken as public{found}. Repeat it for groups "
             "that are combinations: --by tariff:day,night --by region:north,south."
         )
-        option = c.by(words, None) if self.asked else c.by(words)
-        return (*super().options, replace(option, type=list[str]))
+        return (*super().options, c.by(words, None if self.asked else REQUIRED, list[str]))
 
     def settings(self, given: Given) -> dict[str, object]:
         if not given.by:

@@ -56,8 +56,11 @@ class Examples(Reader["TableColumns"]):
     def settings(self, given: Given) -> dict[str, object]:
         named = read_ranges(given.inputs, "--covariate")
         bounds = [low for _, low, _ in named], [high for _, _, high in named]
+        if given.norm_bound is not None and given.features not in ("auto", "linear"):
+            raise ParameterError("--norm-bound", "go with --features linear", given.features)
         _, known = self._target(given)
-        return {"bounds": bounds, "classes" if self.labels else "target_bounds": known}
+        own = {"bounds": bounds, "classes" if self.labels else "target_bounds": known}
+        return own | _features(given, len(named))
 
     def _target(self, given: Given) -> tuple[str, object]:
         """The column to predict, and its classes or its bounds."""
@@ -90,6 +93,7 @@ class Examples(Reader["TableColumns"]):
         return {
             "bounds": ([low for _, low, _ in matched], [high for _, _, high in matched]),
             "labels": {"domain": ", ".join(table.columns), "value": self._target(given)[0]},
+            **_features(given, len(table.columns)),
         }
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
@@ -124,18 +128,10 @@ def machine(
         trial=_try,
         options=(COMPONENTS, NORM_BOUND, POWER),
         without=("neighbours", "public_size", "missing", "standardize"),
-        settings=_settings,
-        found=lambda given, table: _features(given, len(table.columns)),
         csv=False,
         examples=examples,
         plans=plans,
     )
-
-
-def _settings(given: Given) -> dict[str, object]:
-    if given.norm_bound is not None and given.features not in ("auto", "linear"):
-        raise ParameterError("--norm-bound", "go with --features linear", given.features)
-    return _features(given, len(read_ranges(given.inputs, "--covariate")))
 
 
 def _features(given: Given, inputs: int) -> dict[str, object]:

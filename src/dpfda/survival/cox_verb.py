@@ -11,7 +11,7 @@ from dpfda.command.columns import COVARIATE, by_kind, one_of, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import named
-from dpfda.survival.verb import CODES, LABELS, FollowUps
+from dpfda.survival.verb import LABELS, OPTIONS, FollowUps
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
@@ -64,11 +64,9 @@ VERB = Publication(
     reader=ExplainedFollowUps(),
     without=("missing", "standardize"),
     options=(
-        *CODES,
+        *OPTIONS,
         Option("strata", "--stratum", "COLUMN", "A covariate with levels that gets baselines of its own "
                "and no hazard ratio. Repeat it.", o.MODEL, list[str], None),
-        Option("cells", "--cells", "M", panel=o.CURVE, type=int),
-        Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
         Option("method", "--method", panel=o.MODEL),
     ),
     plans=("dpfda plan cox --units 2000 --epsilon 1 --covariate age:40:90 --domain 0 10",),

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 NUMBERS, LABELS = ("time", "start"), ("event", "groups")
 
 
-def _column(name: str, words: str, default: object = None) -> Option:
-    return Option(name, f"--{name}", "COLUMN", words, o.READING, default=default)
-
-
 @dataclass(frozen=True)
 class FollowUps(NamedColumns):
     """Follow-ups, a row each."""
@@ -35,10 +31,10 @@ class FollowUps(NamedColumns):
     def options(self) -> Sequence[Option]:
         return (
             o.FILE,
-            _column("time", "Column with the end of each follow-up.", REQUIRED),
-            _column("event", "Column that says how it ended, in the codes of --cause and --censored. By "
-                    "default all are events."),
-            _column("start", "Column with the beginning of each follow-up (left truncation)."),
+            o.column("time", "Column with the end of each follow-up.", REQUIRED),
+            o.column("event", "Column that says how it ended, in the codes of --cause and --censored. "
+                     "By default all are events."),
+            o.column("start", "Column with the beginning of each follow-up (left truncation)."),
             by("Column with the group of each person. Who is in which is private, so groups are named.",
                None),
             Option("domain", "--domain", "A B", "Public first and last time, in the units of the data; "
@@ -76,13 +72,15 @@ class FollowUps(NamedColumns):
         return estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
 
 
-CODES = (
+OPTIONS = (
     Option("causes", "--cause", "CODE", "Public code in --event of what ends a follow-up; 1 by "
            "default. Repeat it where causes compete. Example: --cause 2", o.READING, list[str],
            None),
     Option("censored", "--censored", "CODE", "Public code in --event of censoring; 0 by default. "
            "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
            "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
+    Option("cells", "--cells", "M", panel=o.CURVE, type=int),
+    Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
 )  # fmt: skip
 VERB = Publication(
     name="survival",
@@ -91,11 +89,7 @@ VERB = Publication(
     estimators=("dpfda.survival.estimator:PrivateSurvival",),
     reader=FollowUps(),
     without=("missing", "standardize"),
-    options=(
-        *CODES,
-        Option("cells", "--cells", "M", panel=o.CURVE, type=int),
-        Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
-    ),
+    options=OPTIONS,
     plans=("dpfda plan survival --units 228 --domain 0 1100 --error 0.02",),
     examples=(
         "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --domain 0 1100 "

@@ -24,6 +24,7 @@ from dpfda.views.shapes import Curve, Image, Line, Panels, View
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
@@ -115,11 +116,12 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     """
     if not isinstance(views, tuple) or len(views) != 2 or not all(isinstance(v, View) for v in views):
         raise ParameterError("views", "be two curves or images", shown(views))
-    figure = (given_axis(ax) or _new_axis(views[0])).get_figure(root=True)
+    given, size = given_axis(ax), (1.6 * WIDTH, HEIGHT)
+    figure = _new_figure(size) if given is None else given.get_figure(root=True)
     if figure is None:
         raise ParameterError("ax", "belong to a figure", "none")
     figure.clear()
-    figure.set_size_inches(1.6 * WIDTH, HEIGHT)
+    figure.set_size_inches(*size)
     first, second = figure.subplots(1, 2, sharey=True)
     return draw(views[0], first), draw(views[1], second)
 
@@ -136,10 +138,7 @@ def draw_panels(views: Sequence[View], language: str = ENGLISH, columns: int = A
         return draw(views[0], None, language)
     first, across = views[0], min(whole(columns, "columns", 1), len(views))
     down = -(-len(views) // across)
-    figure = _new_axis(first).get_figure(root=True)
-    assert figure is not None  # noqa: S101
-    figure.clear()
-    figure.set_size_inches(PANEL * across, HEIGHT * down)
+    figure = _new_figure((PANEL * across, HEIGHT * down))
     untitled = replace(first, title="", subtitle="")
     places = [(view, figure.add_subplot(down, across, at + 1)) for at, view in enumerate(views)]
     axes = [draw(untitled if view is first else view, axis, language) for view, axis in places]
@@ -196,15 +195,19 @@ def _spoken_part(view: View) -> str:
     return f"; shown is {part} of {least:g} to {most:g}"
 
 
-def _new_axis(view: View) -> Axes:
+def _new_figure(size: tuple[float, float]) -> Figure:
     with needed("matplotlib", "plot", "A plot"):
         from matplotlib import pyplot
+    return pyplot.figure(figsize=size, layout="constrained")
+
+
+def _new_axis(view: View) -> Axes:
     even = isinstance(view, Image) and (view.square or view.rows)
     size = (WIDTH, SQUARE if even else HEIGHT)
     if isinstance(view, Panels):
         small = SMALL[0] * len(view.columns), SMALL[1] * len(view.rows) + 1.4
         size = max(size[0], small[0]), max(size[1], small[1])
-    _, axis = pyplot.subplots(figsize=size, layout="constrained")
+    axis: Axes = _new_figure(size).subplots()
     return axis
 
 

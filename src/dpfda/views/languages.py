@@ -96,23 +96,18 @@ class Message:
             end = -1 if last else text.find(piece, end + 1)
 
 
-class Catalogue(GNUTranslations):
-    """A compiled catalogue that can be read through."""
-
-    def messages(self) -> dict[str, str]:
-        """All translations by their English, behind the place that they are for."""
-        return {key: said for key, said in self._catalog.items() if key}  # type: ignore[attr-defined]
-
-
 @cache
 def messages(name: str) -> dict[str, dict[str, str]]:
     """The catalogue of a language: by the place that messages are for, translations by their English."""
     found: dict[str, dict[str, str]] = {"": {}}
     if name != ENGLISH:
         with (HERE / name / CATALOGUE).open("rb") as file:
-            for key, said in Catalogue(file).messages().items():
-                place, _, english = key.rpartition(CONTEXT)
-                found.setdefault(place, {})[english] = said
+            # All translations by their English, behind the place that they are for.
+            known: dict[str, str] = vars(GNUTranslations(file))["_catalog"]
+        known.pop("")
+        for key, said in known.items():
+            place, _, english = key.rpartition(CONTEXT)
+            found.setdefault(place, {})[english] = said
     return found
 
 

@@ -157,8 +157,7 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
         _write(given, columns, units)
         said = Given(**given)
         estimator = verb.estimator(said)
-        table = verb.reader.read(said)
-        verb.hear(said, estimator, table)
+        table = verb.read(said, estimator)
         view = verb.reader.fit(estimator, table, said).release_.view()
     return replace(view, title=f"Made up: {view.title}")
 

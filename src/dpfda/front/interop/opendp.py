@@ -208,7 +208,7 @@ def _measurement(
         # OpenDP counts, and draws as often as it allows.
         with already_charged():
             parts = (rows[:, :-1], rows[:, -1]) if supervised else (rows,)
-            release: Release = _clone(copied).fit(*parts).release_
+            release: Release = copied.__sklearn_clone__().fit(*parts).release_
         return release
 
     made: Measurement = dp.m.make_user_measurement(
@@ -217,16 +217,9 @@ def _measurement(
     return made
 
 
-def _clone(estimator: Made) -> Made:
-    from sklearn.base import clone
-
-    copied: Made = clone(estimator)
-    return copied
-
-
 def _in_floats(estimator: Made) -> Made:
     """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
-    copied, asked = _clone(estimator), estimator.asked()
+    copied, asked = estimator.__sklearn_clone__(), estimator.asked()
     return copied.set_params(
         **{term: Fraction(_rounded(getattr(asked, term), up=False)) for term in asked.terms}
     )
