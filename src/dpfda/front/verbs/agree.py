@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -11,6 +10,7 @@ from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
+from dpfda.command.reading import Curves
 from dpfda.command.running import say
 from dpfda.front.verbs import published
 from dpfda.numerics.scan import Late
@@ -58,23 +58,18 @@ SHARES = (NOISE, WEIGHTS, VISITS)
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
-    "file", "groups", "decimal", "na", "dates", "id", "time", "value", "counts", "edges", "multiplier",
-    "ledger", "dataset", "out", "csv", "plot", "as_json", "components_file", "difference_plot",
-    "survey_weights",
+    "file", "groups", "decimal", "na", "dates", "id", "time", "value", "event", "start", "counts",
+    "edges", "multiplier", "ledger", "dataset", "out", "csv", "plot", "as_json", "components_file",
+    "difference_plot", "survey_weights",
 }  # fmt: skip
 CURVES = "--bounds 0 1 --points 93"
 BY = f"{CURVES} --by arm:case,control"
-# What is agreed on: its bound in an example, what a file is needed for, and options of its own.
-AGREED: dict[str, tuple[str, Sequence[str], Sequence[Option]]] = {
-    "mean": (CURVES, ("columns",), (POINTS, *SHARES)),
-    "density": ("--column age:0:105", (), SHARES),
-    "covariance": (CURVES, ("columns",), (POINTS, *SHARES)),
-    "fpca": ("--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, *SHARES)),
-    "compare": (BY, ("columns",), (POINTS, *SHARES)),
-    "test": (BY, ("columns",), (POINTS,)),
-    "effects": (f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, *SHARES)),
-    "survival": ("--domain 0 1000", ("time", "event", "start", "by"), SHARES),
-}
+# What is agreed on, and its bound in an example.
+AGREED = {
+    "mean": CURVES, "density": "--column age:0:105", "covariance": CURVES,
+    "fpca": "--bounds 0 1 --center bound --points 93", "compare": BY, "test": BY,
+    "effects": f"{CURVES} --covariate age:20:80", "survival": "--domain 0 1000",
+}  # fmt: skip
 CALLED = {
     "compare": "comparison", "fpca": "release of principal components", "test": "test of equality",
     "effects": "regression of curves", "survival": "survival curve",
@@ -82,9 +77,7 @@ CALLED = {
 NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
-def agree_on(
-    publication: Publication, bound: str, left_out: Sequence[str], more: Sequence[Option]
-) -> Verb:
+def agree_on(publication: Publication, bound: str) -> Verb:
     """A verb that signs the public parameters of a publication.
 
     Parameters
@@ -93,15 +86,19 @@ def agree_on(
         Whose options are the parameters.
     bound : str
         In its example.
-    left_out : sequence of str
-        More of its options that a file is needed for.
-    more : sequence of Option
     """
-    name, without = publication.name, LEFT_OUT | {*left_out}
+    name, curves = publication.name, isinstance(publication.reader, Curves)
+    without = LEFT_OUT | ({"columns"} if curves else {"by"})
 
     def options() -> list[Option]:
         kept = [option for option in publication.told() if option.name not in without]
-        rules = [*more, COLLUDING, THRESHOLD]
+        # The statistic of a test is taken of exact sums: its noise has no shares.
+        rules = [
+            *([POINTS] if curves else []),
+            *(() if name == "test" else SHARES),
+            COLLUDING,
+            THRESHOLD,
+        ]
         return o.told([CARDS, o.CUSTODY_KEYS, *rules, OUT, *kept], publication.homes)
 
     example = (
@@ -148,6 +145,6 @@ VERB = Group(
     "agree",
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
-    Late([*AGREED], lambda name: agree_on(published()[name], *AGREED[name])),
+    Late([*AGREED], lambda name: agree_on(published()[name], AGREED[name])),
     panel=o.CUSTODIANS,
 )
