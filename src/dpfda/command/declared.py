@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, get_args, get_origin
 
 import typer
 
-from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 
 # Says that another estimator has the words.
 ELSEWHERE = "As in "
@@ -127,6 +127,10 @@ REQUIRED = inspect.Parameter.empty
 THEIRS = object()
 # Stands in the words of an option for those of the estimator's docstring.
 DOCSTRING = "{docstring}"
+# What is typed becomes one of these by a call.
+KINDS = {
+    str: "be text", float: "be a number", int: "be a whole number", Path: "be a path", bool: "be a flag"
+}  # fmt: skip
 QUOTES = "'\""
 # Of what stands for a value, what is typed as it is.
 COLUMN = re.compile(r"COLUMN|PATTERN|NAME[:|]")
@@ -193,6 +197,25 @@ class Option:
         """Words that it may be and that begin so: choices, or what is public of what was typed."""
         known = self.choices or OFFERED.get(self.name, _columns)(ctx.params)
         return [word for word in known if word.startswith(incomplete)]
+
+    def read(self, typed: Any) -> object:
+        """What was typed as what it stands for. Raises ParameterError if it is of another kind."""
+        kinds = get_args(self.type)
+        if typed is None or typed == ():
+            return typed
+        if get_origin(self.type) is list:
+            return [self._read(kinds[0], each) for each in typed]
+        if kinds:
+            return tuple(self._read(own, each) for own, each in zip(kinds, typed, strict=True))
+        return self._read(self.type, typed)
+
+    def _read(self, kind: type, typed: object) -> object:
+        try:
+            return typed if isinstance(typed, kind) else kind(typed)
+        except ValueError:
+            remedy = f"Write {self.flag} {self.metavar}." if self.flag else ""
+            found, name = repr(str(typed)), self.flag or self.metavar
+            raise ParameterError(name, KINDS[kind], found, remedy) from None
 
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 WRITTEN = re.compile(r"(--\S+)? ?(.*?)(?: \(\$(\w+)\))?")
 CONTEXT = {"help_option_names": ["--help", "-h"]}
-# What is typed becomes one of these by a call.
-KINDS = {
-    str: "be text", float: "be a number", int: "be a whole number", Path: "be a path", bool: "be a flag"
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,9 @@ class Verb:
 
 def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:
     """The option that sets a parameter."""
-    name = parameter.name
+    name, kind = parameter.name, parameter.annotation
+    if isinstance(kind, UnionType):
+        (kind,) = set(get_args(kind)) - {NoneType}
     sets = PARAMETERS[name].sets if name in PARAMETERS else ()
     known = SHARED.get(name) or Option(name, "--" + name.replace("_", "-"), sets=sets)
     flag, metavar, variable = WRITTEN.fullmatch(written).groups()  # type: ignore[union-attr]
@@ -95,7 +93,7 @@ def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:
     return replace(
         known,
         flag=flag or known.flag if parameter.kind is parameter.KEYWORD_ONLY else "",
-        type=parameter.annotation,
+        type=kind,
         default=parameter.default,
     )
 
@@ -122,51 +120,30 @@ class Group:
     default: str | None = None
 
 
-class UnreadableError(typer.BadParameter):
-    """What was typed for an option and cannot be read, and what it must be."""
-
-    def __init__(self, must: str, found: str, ctx: Context, param: Any) -> None:
-        self.must, self.found = must, found
-        super().__init__(f"must {must}; found {found!r}.", ctx, param)
-
-
 def plainly_read(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Parameters of a command, whose values are read as they are; flags are shown without a type.
+    """Parameters of a command, whose values stay what was typed; flags are shown without a type.
 
     Typer's own reader is a fourth of the time of a small command, and its errors say no value.
     """
     for each in parameters:
         if getattr(each, "is_flag", False):
             each.metavar = ""
-        kind = getattr(getattr(each, "type_descriptor", None), "annotation", None)
-        leaves = get_args(kind) if get_origin(kind) in (list, tuple) else (kind,)
-        if all(leaf in KINDS for leaf in leaves):
-            each.process_value = partial(_process, each, kind)  # type: ignore[method-assign]
+        each.process_value = partial(_process, each)  # type: ignore[method-assign]
     return list(parameters)
 
 
-def _process(parameter: Parameter, kind: object, context: Context, value: object) -> object:
-    """A value of an option, in the place of typer's method, which is called where one is missing."""
+def _process(parameter: Parameter, context: Context, value: object) -> object:
+    """A value as it was typed, in the place of typer's method, which is called where one is missing."""
     if parameter.required and parameter.value_is_missing(value):
         return type(parameter).process_value(parameter, context, value)
-    if value is None:
-        value = () if parameter.multiple or parameter.nargs == -1 else None
-    else:
-        value = _read(kind, value, context, parameter)
+    if value is None and (parameter.multiple or parameter.nargs == -1):
+        value = ()
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
 
 
-def _read(kind: Any, value: Any, ctx: Context, param: Parameter) -> object:
-    if get_origin(kind) is list:
-        return [_read(get_args(kind)[0], each, ctx, param) for each in value]
-    if get_origin(kind) is tuple:
-        return tuple(
-            _read(own, each, ctx, param) for own, each in zip(get_args(kind), value, strict=True)
-        )
-    try:
-        return value if isinstance(value, kind) else kind(value)
-    except ValueError:
-        raise UnreadableError(KINDS[kind], str(value), ctx, param) from None
+def _given(options: Sequence[Option], typed: Mapping[str, object]) -> Given:
+    """What was typed, read. Raises ParameterError where it cannot be."""
+    return Given(**{option.name: option.read(typed[option.name]) for option in options})
 
 
 class Plain(TyperCommand):
@@ -190,8 +167,9 @@ def command_of(verb: Declared) -> Command:
     """The command of a verb: the parameters of the function that it calls are the options."""
     options = verb.told()
 
-    def run(**given: object) -> None:
-        guarded(verb.run, options)(Given(**given))
+    def run(**typed: object) -> None:
+        with guarded(options):
+            verb.run(_given(options, typed))
 
     parameters = [option.parameter() for option in options]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -202,16 +180,16 @@ def command_of(verb: Declared) -> Command:
 def called(verb: Declared, typed: Sequence[str]) -> int:
     """Run a verb as if it were typed; its exit status.
 
-    Raises ParameterError where what is typed cannot be read as its options.
+    Raises ParameterError where what is typed has not the form of its options.
     """
     with _readable():
         return command_of(verb)([*typed], standalone_mode=False) or 0
 
 
 def read_options(verb: Declared, typed: Sequence[str]) -> Given:
-    """What would be given to a verb, which is not run. Raises as `called`."""
+    """What would be given to a verb, which is not run. Raises ParameterError if it cannot be read."""
     with _readable():
-        return Given(**command_of(verb).make_context(verb.name, [*typed]).params)
+        return _given(verb.told(), command_of(verb).make_context(verb.name, [*typed]).params)
 
 
 @contextmanager
@@ -225,9 +203,6 @@ def _readable() -> Iterator[None]:
             raise
         option = getattr(error, "param", None)
         name = option.opts[0] if option is not None else "An option"
-        if isinstance(error, UnreadableError):
-            remedy = f"Write {name} {getattr(option, 'metavar', '')}."
-            raise ParameterError(name, error.must, repr(error.found), remedy) from None
         if type(error).__name__ == "MissingParameter":
             raise ParameterError(name, "be given", "none") from None
         remedy = (getattr(error, "message", "") or words()).rstrip(".")

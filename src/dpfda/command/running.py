@@ -19,7 +19,7 @@ from dpfda.numerics.errors import DpfdaError, InPython, in_python
 from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
-    from dpfda.command.declared import Given, Option
+    from dpfda.command.declared import Option
 
 Progress = Callable[[int, int], None]
 # Who is told how far a reading is, in the place of a bar on stderr.
@@ -51,32 +51,29 @@ def flowing(text: str | None) -> str:
     return epilog(*(" ".join(paragraph.split()) for paragraph in paragraphs))
 
 
-def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable[[Given], None]:
-    """Run a verb so that errors are one line on stderr, without traceback or values of data."""
-
-    def safely(given: Given) -> None:
-        try:
-            with warnings.catch_warnings():
-                # Whether a library warns, and its words, can depend on private values.
-                warnings.simplefilter("ignore")
-                run(given)
-        except typer.Exit:
+@contextmanager
+def guarded(options: Sequence[Option]) -> Iterator[None]:
+    """Around the run of a verb: errors are one line on stderr, without traceback or values of data."""
+    try:
+        with warnings.catch_warnings():
+            # Whether a library warns, and its words, can depend on private values.
+            warnings.simplefilter("ignore")
+            yield
+    except typer.Exit:
+        raise
+    except DpfdaError as error:
+        fail(typed(error, options), REFUSED)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
+    except Exception as error:
+        if os.environ.get("DPFDA_TRACEBACK"):
             raise
-        except DpfdaError as error:
-            fail(typed(error, options), REFUSED)
-        except OSError as error:
-            where = f" ({error.filename})" if error.filename else ""
-            fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
-        except Exception as error:
-            if os.environ.get("DPFDA_TRACEBACK"):
-                raise
-            fail(
-                f"unexpected {type(error).__name__}. Its details are not shown, because they could "
-                "contain private values; set DPFDA_TRACEBACK=1 to see them.",
-                FAILED,
-            )
-
-    return safely
+        fail(
+            f"unexpected {type(error).__name__}. Its details are not shown, because they could "
+            "contain private values; set DPFDA_TRACEBACK=1 to see them.",
+            FAILED,
+        )
 
 
 def flags_of(options: Sequence[Option]) -> dict[str, str]:

@@ -75,7 +75,8 @@ def _usage() -> Iterator[None]:
                 form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
-            flag = getattr(error, "option_name", None)
+            # An option that is none of this verb's has others near it; one that lacks its value has not.
+            flag = getattr(error, "option_name", None) if hasattr(error, "possibilities") else None
             known = getattr(getattr(error, "ctx", None), "command", None)
             has = {name for each in getattr(known, "params", ()) for name in each.opts}
             meant = next((said for name, said in MEANT.get(flag or "", ()) if name in has), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
@@ -29,7 +29,7 @@ POINTS = Option(
 NOISE = Option(
     "noise", "--noise", "central|shared",
     "Drawn by the coordinator (central), or a share by every custodian (shared).",
-    type=Literal["central", "shared"], default="central",
+    default="central",
 )  # fmt: skip
 COLLUDING = Option(
     "colluding", "--colluding", "C",
