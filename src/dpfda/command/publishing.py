@@ -178,7 +178,7 @@ class Publication:
         if account is not None:
             estimator.set_params(ledger=account.ledger.of(account.dataset))
         with located(table):
-            release = self.reader.fit(estimator, table, given).release_
+            release = self.reader.release(estimator, table, given)
         files = write_release(release, given.out, outputs, account)
         with after_publication(given.out):
             new = [text for text in release._warnings() if text not in warnings]
@@ -320,7 +320,8 @@ def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     if domain is None and known.grid_points is None and known.periods:
         domain = (0.0, max(known.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
-    return trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
+    tried: Certificate = trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
+    return tried
 
 
 def write_release(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
 
 from dpfda.command import columns as c
 from dpfda.command import options as o
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from dpfda.records.files import InFile, TableCurves, Uses
     from dpfda.releases.base import Release
     from dpfda.spine.estimator import Estimator
-
-
-class Fitted(Protocol):
-    """An estimator that has been fitted."""
-
-    @property
-    def release_(self) -> Release:
-        """What it released."""
 
 
 # An estimator, as verbs know it.
@@ -66,9 +58,15 @@ class Reader(Generic[Read]):
         """What the public part of the file says to the estimator."""
         return {}
 
-    def fit(self, estimator: Summary, table: Read, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: Read, given: Given) -> None:
         """Fit the estimator."""
         raise NotImplementedError
+
+    def release(self, estimator: Summary, table: Read, given: Given) -> Release:
+        """What the estimator releases of the file."""
+        self.fit(estimator, table, given)
+        release: Release = estimator.release_
+        return release
 
     def paid(self, given: Given) -> str:
         """Why nothing will be charged, where all was before; empty where it will."""
@@ -225,9 +223,9 @@ class Curves(Reader["TableCurves"]):
         axis = given.x_label or usual
         return said({"domain": axis, "value": given.y_label})
 
-    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> None:
         weights = c.weights_taken(given, table.beside)
-        return estimator.fit(table.data, groups=table.groups, **weights)
+        estimator.fit(table.data, groups=table.groups, **weights)
 
     def used(self, given: Given, table: TableCurves) -> list[str]:
         return [*self._layout(given).values(), *super().used(given, table)]
@@ -314,12 +312,13 @@ class ComparedCurves(Curves):
         named = {"group": " / ".join(self.used(given, table))}
         return {**super().labels(given, table), **said(named)}
 
-    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        if not given.by:
-            return super().fit(estimator, table, given)
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> None:
         names, columns = self.used(given, table), [table.groups, *table.beside]
         groups = columns[0] if len(names) == 1 else dict(zip(names, columns, strict=False))
-        return estimator.fit(table.data, groups, *columns[len(names) :])
+        if given.by:
+            estimator.fit(table.data, groups, *columns[len(names) :])
+        else:
+            super().fit(estimator, table, given)
 
     def uses(self, given: Given) -> tuple[Uses, Uses]:
         return [], [("--by", c.read_by(text)[0]) for text in given.by or ()]
@@ -369,11 +368,11 @@ class CurvesBeside(Curves):
         text = getattr(given, "target", None)
         return None if text is None else c.read_range(text, "--target")
 
-    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> None:
         names = [name for part in c.by_kind(given.covariates or ()) for name in part]
         target = table.beside[: len(table.beside) - len(names)]
         beside = dict(zip(names, table.beside[len(target) :], strict=True))
-        return estimator.fit(table.data, *target, beside or None, groups=table.groups)
+        estimator.fit(table.data, *target, beside or None, groups=table.groups)
 
 
 def _no_columns(beside: str) -> ParameterError:

@@ -13,7 +13,7 @@ from dpfda.command.reading import NamedColumns, named, parse_points, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 
@@ -93,13 +93,14 @@ class Points(NamedColumns):
         names = [name for name, _, _ in ranges] if counts is None else [counts]
         return [("column", name) for name in (*names, *weights)], named(given, ("groups",))
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
         if counts_of(given) is None:
             weights = weights_taken(given, table.numbers.T)
             points = table.numbers[:, : table.numbers.shape[1] - len(weights)]
-            return estimator.fit(points, groups=table.groups, **weights)
-        edges = parse_points(given.edges, "--edges")
-        return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
+            estimator.fit(points, groups=table.groups, **weights)
+        else:
+            edges = parse_points(given.edges, "--edges")
+            estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
 
     def notes(self, given: Given, table: TableColumns) -> list[str]:
         return [] if counts_of(given) is not None else super().notes(given, table)

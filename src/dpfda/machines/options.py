@@ -15,7 +15,7 @@ from dpfda.command.reading import Reader, as_stated
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.records.columns import TableColumns
 
@@ -96,8 +96,8 @@ class Examples(Reader["TableColumns"]):
             **_features(given, len(table.columns)),
         }
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
-        return estimator.fit(table.numbers, table.labels["target"], groups=table.groups)
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
+        estimator.fit(table.numbers, table.labels["target"], groups=table.groups)
 
     def used(self, given: Given, table: TableColumns) -> list[str]:
         return [*table.columns, self._target(given)[0]]

@@ -13,7 +13,7 @@ from dpfda.command.publishing import TRIED_UNITS, Publication
 from dpfda.command.reading import NamedColumns, named
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 
@@ -44,8 +44,8 @@ class ScoresAndOutcomes(NamedColumns):
         name, *_ = read_range(given.score, "--score")
         return [("scores", name)], [outcomes, *named(given, ("groups",))]
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
-        return estimator.fit(table.numbers[:, 0], **table.labels)
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
+        estimator.fit(table.numbers[:, 0], **table.labels)
 
 
 VERB = Publication(

@@ -14,7 +14,7 @@ from dpfda.command.reading import named
 from dpfda.survival.verb import LABELS, OPTIONS, FollowUps
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 
@@ -48,12 +48,12 @@ class ExplainedFollowUps(FollowUps):
         )
         return [*named(given, ("time",)), *numbers], [*named(given, LABELS), *labels]
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
         numbers, labels = by_kind(given.covariates)
         beside = dict(zip(numbers, table.numbers.T[1:], strict=True))
         beside |= {name: table.labels[one_of(name)] for name in labels}
         whose = table.labels.get("groups")
-        return estimator.fit(table.numbers[:, 0], table.labels.get("event"), beside, groups=whose)
+        estimator.fit(table.numbers[:, 0], table.labels.get("event"), beside, groups=whose)
 
 
 VERB = Publication(

@@ -13,7 +13,7 @@ from dpfda.command.publishing import Publication
 from dpfda.command.reading import NamedColumns, ends, named
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 
@@ -66,10 +66,10 @@ class FollowUps(NamedColumns):
         coding.checked(given.event is not None, given.invalid)
         return super().read(given)
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
         uses, columns = [use for use, _ in named(given, NUMBERS)], table.numbers.T
         weights = weights_taken(given, columns)
-        return estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
+        estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
 
 
 OPTIONS = (

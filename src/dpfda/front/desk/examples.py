@@ -158,7 +158,7 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
         said = Given(**given)
         estimator = verb.estimator(said)
         table = verb.read(said, estimator)
-        view = verb.reader.fit(estimator, table, said).release_.view()
+        view = verb.reader.release(estimator, table, said).view()
     return replace(view, title=f"Made up: {view.title}")
 
 

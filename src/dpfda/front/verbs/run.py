@@ -13,7 +13,7 @@ import typer
 
 from dpfda.command import accounts as tried
 from dpfda.command import options as o
-from dpfda.command.functions import Verb
+from dpfda.command.functions import Verb, called
 from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
@@ -80,8 +80,6 @@ class Planned:
 
     def call(self, *more: str) -> int:
         """Run the verb; its exit status."""
-        from dpfda.command.functions import called
-
         return called(self.verb, [*self.typed, *more])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
@@ -16,7 +16,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Fitted, Summary
+    from dpfda.command.reading import Summary
     from dpfda.records.files import TableCurves
     from dpfda.releases.base import Release
 
@@ -33,12 +33,6 @@ MONTH = Option(
 )  # fmt: skip
 
 
-class Published(NamedTuple):
-    """What a verb writes."""
-
-    release_: Release
-
-
 @dataclass(frozen=True)
 class MonthCurves(Curves):
     """The curves of one month, with the state that goes on from month to month."""
@@ -47,7 +41,7 @@ class MonthCurves(Curves):
     def options(self) -> Sequence[Option]:
         return (*super().options, STATE, MONTH)
 
-    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+    def release(self, estimator: Summary, table: TableCurves, given: Given) -> Release:
         if given.state.exists():
             months = estimator.resume(given.state)
         elif given.month != 1:
@@ -59,8 +53,8 @@ class MonthCurves(Curves):
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
-            release = months.publish(table.data, groups=table.groups, month=given.month)
-        return Published(release)
+            release: Release = months.publish(table.data, groups=table.groups, month=given.month)
+        return release
 
     def paid(self, given: Given) -> str:
         if given.month == 1:
