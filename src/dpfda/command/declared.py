@@ -1,4 +1,4 @@
-"""What every verb declares, and what docstrings say of parameters, read without importing estimators.
+"""The options that verbs declare, and what docstrings say of them, read without importing estimators.
 
 A help page is asked for often and must come at once; importing an estimator takes a second.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Protocol, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -233,29 +233,6 @@ class Option:
             default=self.default,
             annotation=Annotated[kind, info],
         )
-
-
-class Declared(Protocol):
-    """What a file in `dpfda.front.verbs` declares: a verb.
-
-    Its options are asked for when it is run or explained, not when all verbs are listed.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def help(self) -> str: ...
-
-    @property
-    def examples(self) -> Sequence[str]: ...
-
-    @property
-    def panel(self) -> str | None: ...
-
-    def told(self) -> Sequence[Option]: ...
-
-    def run(self, given: Given, /) -> None: ...
 
 
 def _columns(typed: Mapping[str, object]) -> Sequence[str]:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import typer
 from typer.core import TyperCommand
 
-from dpfda.command.declared import Declared, Given, Option, described
+from dpfda.command.declared import Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     # Typer's own copy, of which no public module has the names.
     from typer._click.core import Command, Context, Parameter
 
+    from dpfda.command.publishing import Publication
+
 WRITTEN = re.compile(r"(--\S+)? ?(.*?)(?: \(\$(\w+)\))?")
+# What a file of a verb holds; its options are asked for when it is run or explained, not when listed.
+Declared: TypeAlias = "Verb | Publication"
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from dpfda.command.declared import Declared
 from dpfda.command.functions import CONTEXT, Group, command_of, examples_below, listed, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
@@ -20,6 +19,8 @@ from dpfda.numerics.words import visible
 if TYPE_CHECKING:
     from typer._click.core import Command, Context, Parameter
     from typer._click.shell_completion import CompletionItem
+
+    from dpfda.command.functions import Declared
 
     AnyVerb = Declared | Group
 

@@ -9,8 +9,7 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dpfda.command.declared import Declared
-from dpfda.command.functions import Group
+from dpfda.command.functions import Declared, Group
 from dpfda.numerics.scan import Late, Made, files_named
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
-    from dpfda.command.declared import Declared, Option
+    from dpfda.command.declared import Option
+    from dpfda.command.functions import Declared
     from dpfda.command.publishing import Publication
 
 # A study is small; what is larger is no study.
