@@ -320,8 +320,7 @@ def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     if domain is None and known.grid_points is None and known.periods:
         domain = (0.0, max(known.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
-    tried: Certificate = trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
-    return tried
+    return trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
 
 
 def write_release(

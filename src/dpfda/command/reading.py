@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from dpfda.command import columns as c
 from dpfda.command import options as o
@@ -15,15 +15,31 @@ from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.privacy.guarantees import Guarantee
+    from dpfda.publication import Plan
     from dpfda.records.columns import TableColumns
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import InFile, TableCurves, Uses
     from dpfda.releases.base import Release
-    from dpfda.spine.estimator import Estimator
 
 
-# An estimator, as verbs know it.
-Summary: TypeAlias = "Estimator"
+class Summary(Protocol):
+    """An estimator, as verbs know it."""
+
+    fit: Callable[..., object]
+    fit_counts: Callable[..., object]
+    plan: Callable[..., Plan]
+    asked: Callable[[], Guarantee]
+    set_params: Callable[..., Summary]
+    _addressed: Callable[[Mapping[str, object]], dict[str, object]]
+    basis: str | None
+    release_: Release
+
+    @property
+    def settings(self) -> Any:
+        """Domain, unit and reading."""
+
+
 Read = TypeVar("Read", bound="InFile")
 MOST_POINTS = 100_000
 HOURS = "hour of the day"
@@ -65,8 +81,7 @@ class Reader(Generic[Read]):
     def release(self, estimator: Summary, table: Read, given: Given) -> Release:
         """What the estimator releases of the file."""
         self.fit(estimator, table, given)
-        release: Release = estimator.release_
-        return release
+        return estimator.release_
 
     def paid(self, given: Given) -> str:
         """Why nothing will be charged, where all was before; empty where it will."""

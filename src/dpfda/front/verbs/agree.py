@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
@@ -13,6 +14,9 @@ from dpfda.command.reading import Curves
 from dpfda.command.running import say
 from dpfda.front.verbs import published
 from dpfda.numerics.scan import Late
+
+if TYPE_CHECKING:
+    from dpfda.spine.estimator import Estimator
 
 CARDS = Option(
     "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
@@ -115,7 +119,7 @@ def _sign(publication: Publication, given: Given) -> None:
     check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
     cards = [Card.load(card) for card in given.cards]
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
-    estimator = publication.estimator(Given(**missing | vars(given)))
+    estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
     shares = [_named(getattr(given, name, None)) for name in ("weights", "visits")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
@@ -17,6 +17,7 @@ from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Summary
+    from dpfda.mean.running.estimator import PrivateRunningMean
     from dpfda.records.files import TableCurves
     from dpfda.releases.base import Release
 
@@ -42,14 +43,15 @@ class MonthCurves(Curves):
         return (*super().options, STATE, MONTH)
 
     def release(self, estimator: Summary, table: TableCurves, given: Given) -> Release:
+        made = cast("PrivateRunningMean", estimator)
         if given.state.exists():
-            months = estimator.resume(given.state)
+            months = made.resume(given.state)
         elif given.month != 1:
             words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
-            first = estimator.month(table.data, table.groups, None)
-            months = estimator.open(given.state, first.units, first.basis.grid_points)
+            first = made.month(table.data, table.groups, None)
+            months = made.open(given.state, first.units, first.basis.grid_points)
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
