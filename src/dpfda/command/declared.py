@@ -240,7 +240,7 @@ def _columns(typed: Mapping[str, object]) -> Sequence[str]:
     from dpfda.command.files import named_columns
 
     file, decimal = typed.get("file"), str(typed.get("decimal") or ".")
-    return named_columns(file, decimal) if isinstance(file, Path) else ()
+    return named_columns(Path(str(file)), decimal) if file else ()
 
 
 def _datasets(typed: Mapping[str, object]) -> Sequence[str]:
@@ -252,7 +252,7 @@ def _datasets(typed: Mapping[str, object]) -> Sequence[str]:
 
     given = typed["ledger"] if "ledger" in typed else typed.get("file")
     try:
-        file = given if isinstance(given, Path) else named_once().ledger
+        file = Path(str(given)) if given else named_once().ledger
         return () if file is None else Ledger(file).datasets()
     except (DpfdaError, OSError):
         return ()

@@ -315,8 +315,9 @@ class ComparedCurves(Curves):
         _, ((_, first), *more) = self.uses(given)
         if more and given.columns is None:
             raise _no_columns("several --by")
+        units = [("--groups", given.groups)] if given.groups else []
         try:
-            return self._read(given, first, [], [*more, *named(given, ("groups",))])
+            return self._read(given, first, [], [*more, *units])
         except ParameterError as error:
             if error.parameter != "groups":
                 raise
