@@ -157,6 +157,23 @@ def test_a_release_is_saved_whatever_its_table_meets(
     assert type(load(tmp_path / "release.json")) is type(release)
 
 
+@pytest.mark.parametrize("name", RELEASES | KINDS)
+def test_words_and_table_of_a_file_are_made_anew_and_never_believed(name: str, tmp_path: Path) -> None:
+    written = saved(made(name), tmp_path)
+    changed = copy.deepcopy(written)
+    changed["words"] = dict.fromkeys(written["words"], "0-differential privacy")
+    changed["table"]["columns"] = changed["table"]["columns"][:1]
+    changed["guarantee"]["words"] = "0-differential privacy"
+    (tmp_path / "changed.json").write_text(json.dumps(changed), encoding="utf-8")
+    again = saved(load(tmp_path / "changed.json"), tmp_path)
+    assert {entry: again[entry] for entry in ("words", "guarantee")} == {
+        entry: written[entry] for entry in ("words", "guarantee")
+    }
+    assert [each["name"] for each in again["table"]["columns"]] == [
+        each["name"] for each in written["table"]["columns"]
+    ]
+
+
 def test_large_grids_are_thinned_evenly_with_both_ends() -> None:
     points = np.arange(5000.0)
     few = thinned(points, ON_LINE)
