@@ -108,5 +108,14 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
             noise=own.noise,
             bounded=own.bounded,
             numbers={"groups": list(self.names), "composition": composition},
-            first=[UNFIT],
+            first=[*self._noisy, UNFIT],
         )
+
+    @property
+    def _noisy(self) -> list[str]:
+        """What noise may show, of the group where it shows most."""
+        return max(self.means.values(), key=lambda each: each.moments.noise_share)._noisy
+
+    def _lines(self) -> dict[str, str]:
+        lines = {name: each._lines().get("noise") for name, each in self.means.items()}
+        return super()._lines() | {f"noise {name}": told for name, told in lines.items() if told}
