@@ -777,9 +777,15 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     ):
         assert found in run(*own, *other).output
     assert not Path("late.json").exists()
-    third = run(*own, "--rho", "1/2")
-    assert third.exit_code == 0
+    assert run(*own, "--rho", "1/2").exit_code == 0
     assert load("late.json").months == (1, 3)
+    # A state in another place goes on where that is said to be on purpose.
+    os.rename(shutil.copy("loads.state", "moved.state"), "other.state")
+    os.chmod("other.state", 0o600)
+    fourth = ("month", "june.csv", "--month", "4", "--state", "other.state", "--out", "fourth.json")
+    assert "the only one that will be resumed, pass --moved." in run(*fourth).output
+    assert run(*fourth, "--moved").exit_code == 0
+    assert load("fourth.json").months == (1, 4)
 
 
 def test_the_first_month_must_say_its_bounds_before_its_file_is_read(tmp_path):

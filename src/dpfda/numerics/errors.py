@@ -55,7 +55,7 @@ def in_python(name: str, value: object) -> str:
 COMMON = {
     "none": InPython("None"), "invalid": "repair", "missing": "complete", "bounds": ["lower", "upper"],
     "dates": "iso", "decimal": ",", "overwrite": True, "groups": InPython("groups"),
-    "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
+    "codes": ["without", "with"], "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
     "create": InPython("create(dataset, guarantee, neighbours, unit)"),
 }  # fmt: skip
 # What stands between quotes, or the name of a part outside of them.

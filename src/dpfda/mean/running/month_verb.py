@@ -27,13 +27,19 @@ STATE = Option(
     "first one, whose options it has. Keep it; do not copy or share it.",
     o.READING, Path, REQUIRED,
 )  # fmt: skip
+MOVED = Option(
+    "moved", "--moved", "",
+    "The state was moved on purpose, and no other copy of it will be used: two would give two draws of "
+    "noise, which average out.",
+    o.READING, bool, False,
+)  # fmt: skip
 MONTH = Option(
     "month", "--month", "N",
     "Number of this month, from 1. One that was published is written again as it was.",
     o.READING, int, REQUIRED,
 )  # fmt: skip
 # What is typed for every month; other choices are those of the first one.
-ANEW = ("file", "state", "month", "ledger", "dataset")
+ANEW = ("file", "state", "moved", "month", "ledger", "dataset")
 BUDGET = ("epsilon", "delta", "rho")
 
 
@@ -49,14 +55,14 @@ class MonthCurves(Curves):
 
     @property
     def options(self) -> Sequence[Option]:
-        return (*super().options, STATE, MONTH)
+        return (*super().options, STATE, MOVED, MONTH)
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
         from dpfda.mean.running.months import Months
 
         made = cast("PrivateRunningMean", estimator)
         if given.state.exists():
-            months = made.resume(given.state)
+            months = made.resume(given.state, given.moved)
         elif given.month != 1:
             words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
@@ -98,7 +104,7 @@ class Monthly(Publication):
 
         typed = {name: getattr(given, name) for name in self._kept()}
         typed = {name: value for name, value in typed.items() if value not in (None, ())}
-        before = first_typed(given.state) if given.state.exists() else {}
+        before = first_typed(given.state, given.moved) if given.state.exists() else {}
         if any(name in typed for name in BUDGET):
             before = {name: value for name, value in before.items() if name not in BUDGET}
         super().run(Given(**vars(given) | before | typed | {"typed": typed}))

@@ -122,14 +122,15 @@ def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[in
     return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
 
 
-def first_typed(path: Path) -> dict[str, object]:
+def first_typed(path: Path, moved: bool) -> dict[str, object]:
     """Options of the first month, as `Months.open` kept them; none in files of earlier versions.
 
+    moved: As in `PrivateRunningMean.resume`.
     Raises SessionError or StorageError as `Months.resume` does.
     """
     journal, records = Journal.open(path)
     with undamaged(journal):
-        header = checked_header(records, journal, False, FORMAT)
+        header = checked_header(records, journal, moved, FORMAT)
         typed = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in header.get("typed", {}).items()
