@@ -192,9 +192,13 @@ def test_it_is_said_of_each_group_what_noise_alone_would_give() -> None:
     words = " ".join(release.describe().split())
     # First of all, of the group where noise shows most.
     first = words.partition("How accurate it is")[2].split(". ")[0]
-    assert first.endswith(f"noise alone would give {shares['case']} per cent of how they vary")
+    said = f"noise alone would give {shares['case']} per cent of how they vary"
+    assert first.endswith(said)
+    # A picture is seen without its report.
+    assert release.view().subtitle.endswith(f"; {said}")
+    assert "; noise alone would give " in release["control"].view().subtitle
     quiet: Any = estimator(1e6).fit(made_up(900), labels(300, 600)).release_
-    assert "alone" not in repr(quiet)
+    assert "alone" not in repr(quiet) + quiet.view().subtitle + quiet["case"].view().subtitle
     assert "noise alone" not in " ".join(quiet.describe().split())
 
 
