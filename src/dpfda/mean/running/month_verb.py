@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.mean.running.estimator import PrivateRunningMean
     from dpfda.records.files import TableCurves
-    from dpfda.releases.base import Release
 
 STATE = Option(
     "state", "--state", "F.state",
@@ -41,12 +41,6 @@ MONTH = Option(
 # What is typed for every month; other choices are those of the first one.
 ANEW = ("file", "state", "moved", "month", "ledger", "dataset")
 BUDGET = ("epsilon", "delta", "rho")
-
-
-class Published(NamedTuple):
-    """What a verb writes."""
-
-    release_: Release
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class MonthCurves(Curves):
             note(f"month {given.month} was published before: FILE is not used")
         with months:
             release = months.publish(table.data, groups=table.groups, month=given.month)
-        return cast("Fitted", Published(release))
+        return cast("Fitted", SimpleNamespace(release_=release))
 
     def paid(self, given: Given) -> str:
         if given.month == 1:

@@ -131,10 +131,7 @@ def first_typed(path: Path, moved: bool) -> dict[str, object]:
     journal, records = Journal.open(path)
     with undamaged(journal):
         header = checked_header(records, journal, moved, FORMAT)
-        typed = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in header.get("typed", {}).items()
-        }
+        typed = dict(header.get("typed", {}))
     journal.close()
     return typed
 
