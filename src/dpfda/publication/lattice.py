@@ -63,8 +63,7 @@ def release_function(
         its values on the lattice (`dpfda.bases.bernstein.lattice`). Private.
     sensitivity : number
         Largest |f_D(t) - f_D'(t)| over all lattice points t and all neighbouring data sets D, D', for
-        the values as your program computes them, its rounding included. Public, positive, at
-        most 1e300 times `epsilon`.
+        the values as your program computes them, with its rounding. Public, up to 1e300 `epsilon`.
     epsilon : number or text
         Privacy loss, from 1e-9 to 1e9.
     degree : int
