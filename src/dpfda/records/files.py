@@ -351,7 +351,7 @@ def _read_wide(
         delimiters = "a semicolon" if source.stated.notation.decimal == "," else "a comma, a semicolon"
         remedy = f"The header's delimiter must be {delimiters} or a tab."
         if len(source.labels) > 1:
-            remedy = "Select all columns of the curve; of one number a record, ask for a density or quantiles."
+            remedy = "Select all columns of the curve; one number a record has a density or quantiles."
         raise DataError(f"A curve must have at least two columns; found {len(chosen)}. {remedy}")
     grid, axis = _grid(source, chosen, since, stated)
     table = source.read([*chosen, *numbers], [*group, *labels])
