@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpfda import load
+from dpfda import PrivateMean, load
 from dpfda.releases.kinds import kinds
 from dpfda.releases.plain import AT_MOST, ON_LINE, plain, thinned
 from dpfda.views import Table
@@ -172,6 +172,25 @@ def test_words_and_table_of_a_file_are_made_anew_and_never_believed(name: str, t
     assert [each["name"] for each in again["table"]["columns"]] == [
         each["name"] for each in written["table"]["columns"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "promise"),
+    [
+        ({"epsilon": 1}, "change at most 2.72-fold"),
+        (
+            {"epsilon": 1, "delta": "1e-5"},
+            "change at most 2.72-fold, but for a probability of about 1e-05",
+        ),
+        # As epsilon 2.14 at delta 1e-6.
+        ({"rho": "0.1"}, "change at most 8.52-fold, but for a probability of about 1e-06"),
+    ],
+)
+def test_the_promise_of_one_line_says_how_probably_it_fails(given: Written, promise: str) -> None:
+    release: Any = PrivateMean(bounds=(0, 1), **given).fit(np.full((200, 5), 0.5)).release_
+    words: Any = plain(release, 0.95)["words"]
+    assert words["promise"].endswith(promise)
+    assert release.view().subtitle.endswith(promise)
 
 
 def test_large_grids_are_thinned_evenly_with_both_ends() -> None:
