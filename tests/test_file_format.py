@@ -179,7 +179,7 @@ def test_words_and_table_of_a_file_are_made_anew_and_never_believed(name: str, t
     [
         ({"epsilon": 1}, "change at most 2.72-fold"),
         (
-            {"epsilon": 1, "delta": "1e-5"},
+            {"epsilon": 1, "delta": "1e-5", "mechanism": "gaussian"},
             "change at most 2.72-fold, but for a probability of about 1e-05",
         ),
         # As epsilon 2.14 at delta 1e-6.
