@@ -993,11 +993,13 @@ def test_values_that_are_not_finite_are_refused_or_count_as_zero():
     np.testing.assert_allclose(repaired.values, [1.0, 0.0, 0.0, 4.0], atol=1e-6)
 
 
-def test_values_of_any_size_are_held_exactly():
+def test_values_of_any_size_are_held_exactly(tmp_path):
     values = np.array([1.7e308, -1.7e308, 0.0, 1e-300])
     release = release_function(values, 1e-300, 1, 3, (0, 1))
     np.testing.assert_allclose(release.values[:2], values[:2], rtol=1e-15)
     assert np.isfinite(release(np.linspace(0, 1, 9))).all()
+    coarse = release_function(values, "1e291", 1e-9, 3, (0, 1))
+    assert LatticeRelease.load(coarse.save(tmp_path / "coarse.json")).noisy_values == coarse.noisy_values
 
 
 @pytest.mark.parametrize(
@@ -1007,6 +1009,8 @@ def test_values_of_any_size_are_held_exactly():
         ({"sensitivity": -1}, "sensitivity must be positive; found -1"),
         ({"sensitivity": math.inf}, "sensitivity must be finite; found inf"),
         ({"sensitivity": None}, "sensitivity must be a finite number; found None"),
+        # Such a release could be saved and not read again.
+        ({"sensitivity": 1e300, "epsilon": 1e-9}, "sensitivity must be at most 1e300 times epsilon"),
         ({"epsilon": 0}, "epsilon must be positive; found 0"),
         ({"degree": 0}, "degree must be an integer from 1 to 1000; found 0"),
         (

@@ -346,6 +346,20 @@ def test_a_file_that_joins_what_cannot_be_joined_is_refused(tmp_path: Path) -> N
         load(file)
 
 
+@pytest.mark.parametrize("unit", ["home", COUNTED])
+def test_parts_in_other_units_are_said_to_disagree(unit: Any) -> None:
+    given = {"unit": unit, "bounds": (0, 3)}
+    one, alike = (released(2000, **given) for _ in range(2))
+    fit = PrivateMean(1.0, domain=Domain(GRID), **given).fit
+    other: Any = fit(np.tile(1.8 * MEAN + 0.9, (2000, 1))).release_
+    said = "The bands of the parts do not meet everywhere: their means hardly agree."
+    for both in (one.combined(other), other.combined(one)):
+        assert said in repr(both)
+        assert said in " ".join(both.describe().split())
+    assert "unlike" not in repr(one.combined(alike))
+    assert said not in " ".join(one.combined(alike).describe().split())
+
+
 def test_the_command_combines_files(tmp_path: Path) -> None:
     files = [str(released().save(tmp_path / f"{name}.json")) for name in ("north", "south", "west")]
     out, more = str(tmp_path / "all.json"), tmp_path / "more.json"

@@ -374,6 +374,16 @@ def test_what_an_option_is_called_here_is_said(folder, line, remedy):
     assert "Possible options" not in said
 
 
+def test_all_that_is_missing_is_said_at_once(folder):
+    line = ("survival", "scans.csv", "--epsilon", 1, "--event", "died")
+    refused = run(*line)
+    assert refused.exit_code == 2
+    assert "Write --domain A B --time COLUMN --out F.json." in flat(refused.stderr)
+    # A dry run writes nothing.
+    assert "Write --domain A B --time COLUMN." in flat(run(*line, "--dry-run").stderr)
+    assert "Write --out F.json." in flat(run(*line, "--domain", 0, 9, "--time", "year").stderr)
+
+
 def test_a_plan_that_takes_long_says_so(monkeypatch):
     monkeypatch.setattr("dpfda.command.planning.needed", lambda *_: {"least_epsilon": None})
     machine = ("--covariate", "x:0:1", "--target", "y:0:1", "--units", 50, "--json")

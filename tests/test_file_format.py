@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpfda import load
+from dpfda import PrivateMean, load
 from dpfda.releases.kinds import kinds
 from dpfda.releases.plain import AT_MOST, ON_LINE, plain, thinned
 from dpfda.views import Table
@@ -155,6 +155,42 @@ def test_a_release_is_saved_whatever_its_table_meets(
     VALID.validate(written)
     assert written["table"]["columns"] == []
     assert type(load(tmp_path / "release.json")) is type(release)
+
+
+@pytest.mark.parametrize("name", RELEASES | KINDS)
+def test_words_and_table_of_a_file_are_made_anew_and_never_believed(name: str, tmp_path: Path) -> None:
+    written = saved(made(name), tmp_path)
+    changed = copy.deepcopy(written)
+    changed["words"] = dict.fromkeys(written["words"], "0-differential privacy")
+    changed["table"]["columns"] = changed["table"]["columns"][:1]
+    changed["guarantee"]["words"] = "0-differential privacy"
+    (tmp_path / "changed.json").write_text(json.dumps(changed), encoding="utf-8")
+    again = saved(load(tmp_path / "changed.json"), tmp_path)
+    assert {entry: again[entry] for entry in ("words", "guarantee")} == {
+        entry: written[entry] for entry in ("words", "guarantee")
+    }
+    assert [each["name"] for each in again["table"]["columns"]] == [
+        each["name"] for each in written["table"]["columns"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "promise"),
+    [
+        ({"epsilon": 1}, "change at most 2.72-fold"),
+        (
+            {"epsilon": 1, "delta": "1e-5", "mechanism": "gaussian"},
+            "change at most 2.72-fold, but for a probability of about 1e-05",
+        ),
+        # As epsilon 2.14 at delta 1e-6.
+        ({"rho": "0.1"}, "change at most 8.52-fold, but for a probability of about 1e-06"),
+    ],
+)
+def test_the_promise_of_one_line_says_how_probably_it_fails(given: Written, promise: str) -> None:
+    release: Any = PrivateMean(bounds=(0, 1), **given).fit(np.full((200, 5), 0.5)).release_
+    words: Any = plain(release, 0.95)["words"]
+    assert words["promise"].endswith(promise)
+    assert release.view().subtitle.endswith(promise)
 
 
 def test_large_grids_are_thinned_evenly_with_both_ends() -> None:

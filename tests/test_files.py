@@ -343,6 +343,8 @@ class TestFilesAndLabels:
     def test_one_column(self, write: Write) -> None:
         path = write("y1|y2\n1|2\n")
         refused(DataError, path, "at least two columns; found 1", "a comma, a semicolon", columns="*")
+        several = write("age,sex\n1,2\n")
+        refused(DataError, several, "at least two columns; found 1", "a density or quan", columns="age")
 
     def test_damaged_gzip(self, write: Write) -> None:
         whole = gzip.compress(b"0,1\n" + b"1,2\n" * 5000)

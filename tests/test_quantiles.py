@@ -271,6 +271,20 @@ def test_a_bound_for_dense_units_is_that_of_the_worst_case_where_an_empty_end_is
     assert f"none there is off by more than {far.dense_bound():.3g}" in " ".join(far.describe().split())
 
 
+def test_a_bound_that_says_nothing_is_not_drawn_and_said_to_say_nothing() -> None:
+    made = PrivateQuantiles(1.0, levels=(0.05, 0.5, 0.95), domain=(0, 500))
+    few, many = (made.fit(np.linspace(1, 90, n)).release_ for n in (100, 3000))
+    assert few.rank_bound() == few.dense_bound() == 1
+    assert few.view().lines[0].lower is None
+    words = " ".join(few.describe().split())
+    assert "or less. Elsewhere it may be off by any share." in words
+    assert "whatever the data are" not in words
+    assert "Elsewhere" not in many.describe()
+    assert f"none is off by more than {many.rank_bound():.3g}, whatever" in " ".join(
+        many.describe().split()
+    )
+
+
 def test_repeated_values_are_found_where_the_step_is_known() -> None:
     """A tenth of all at each of ten values: the nine deciles fall within them."""
     points = np.repeat(np.arange(10), 300)

@@ -765,7 +765,35 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     assert "--month must be one that was published, or the next, 3; found 4" in late.output
     changed = run("month", "june.csv", "--month", "3", *given, "--steps", "7", "--out", "late.json")
     assert "must be those that the file was opened with" in changed.output
+    # The state has what was typed for the first month; who types something else is refused.
+    own = ("month", "june.csv", "--month", "3", "--state", "loads.state", "--out", "late.json")
+    for other, found in (
+        (("--rho", "0.4"), "found guarantee '0.4-zero"),
+        (("--epsilon", "1"), "found guarantee '1-differential"),
+        (("--steps", "64"), "found months 64 in the place of 6"),
+        (("--bounds", "-3", "4"), r"found bound 'values clipped to [-3, 4]' in the place of"),
+        (("--most-months", "6"), "found privacy_unit 'home' in the place of 'home-month'"),
+        (("--missing", "complete"), "found reading"),
+    ):
+        assert found in run(*own, *other).output
     assert not Path("late.json").exists()
+    assert run(*own, "--rho", "1/2").exit_code == 0
+    assert load("late.json").months == (1, 3)
+    # A state in another place goes on where that is said to be on purpose.
+    os.rename(shutil.copy("loads.state", "moved.state"), "other.state")
+    os.chmod("other.state", 0o600)
+    fourth = ("month", "june.csv", "--month", "4", "--state", "other.state", "--out", "fourth.json")
+    assert "the only one that will be resumed, pass --moved." in run(*fourth).output
+    assert run(*fourth, "--moved").exit_code == 0
+    assert load("fourth.json").months == (1, 4)
+
+
+def test_the_first_month_must_say_its_bounds_before_its_file_is_read(tmp_path):
+    given = ("--month", "1", "--state", f"{tmp_path}/s", "--rho", "1", "--out", f"{tmp_path}/m.json")
+    refused = CliRunner().invoke(app, ["month", "no-such-file.csv", *given])
+    assert refused.exit_code == 2
+    assert "--bounds must be given; found none. Pass --bounds lower upper" in refused.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_whoever_names_a_unit_says_in_how_many_months_it_may_be(path):

@@ -183,6 +183,25 @@ def test_samples_are_in_proportion_to_public_sizes_and_of_their_groups() -> None
         release["cases"]
 
 
+def test_it_is_said_of_each_group_what_noise_alone_would_give() -> None:
+    release: Any = estimator(1).fit(made_up(900), labels(30, 870)).release_
+    shares = {name: f"{100 * part.moments.noise_share:.0f}" for name, part in release.means.items()}
+    assert f"noise case:   alone it would give {shares['case']} per cent of how they vary" in repr(
+        release
+    )
+    words = " ".join(release.describe().split())
+    # First of all, of the group where noise shows most.
+    first = words.partition("How accurate it is")[2].split(". ")[0]
+    said = f"noise alone would give {shares['case']} per cent of how they vary"
+    assert first.endswith(said)
+    # A picture is seen without its report.
+    assert release.view().subtitle.endswith(f"; {said}")
+    assert "; noise alone would give " in release["control"].view().subtitle
+    quiet: Any = estimator(1e6).fit(made_up(900), labels(300, 600)).release_
+    assert "alone" not in repr(quiet) + quiet.view().subtitle + quiet["case"].view().subtitle
+    assert "noise alone" not in " ".join(quiet.describe().split())
+
+
 def test_scikit_fda_reads_them() -> None:
     pytest.importorskip("skfda")
     release: Any = estimator().fit(made_up(50), labels(20, 30)).release_

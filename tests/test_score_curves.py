@@ -710,6 +710,7 @@ def test_codes_of_the_outcome_are_stated_and_said(tmp_path) -> None:
     assert load(out).about["coding"] == "in the data alive is without the outcome, died is with it"
     refused = CliRunner().invoke(app, ["scores", str(file), *said, "--overwrite"])
     assert "--outcome must hold one of the codes [0, 1]" in refused.output
+    assert "State both with --codes without with" in " ".join(refused.output.split())
 
 
 def test_repair_leaves_unusable_records_out() -> None:

@@ -29,6 +29,7 @@ from dpfda import (
     PrivateMean,
     PrivateQuantiles,
     PrivateScalarOnFunction,
+    PrivateScoreCurves,
     Reading,
 )
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
@@ -124,6 +125,9 @@ class TestFieldsByTheirOwnNames:
     def test_bounds_of_points_are_their_domain(self):
         with pytest.raises(ParameterError, match=r"found 'bounds'\. Did you mean domain\?"):
             PrivateDensity(1.0, bounds=(0, 1))
+        # Where that is no parameter, what is most like it.
+        with pytest.raises(ParameterError, match=r"found 'bounds'\. Did you mean score_bounds\?"):
+            PrivateScoreCurves(1.0, bounds=(0, 1))
 
     @pytest.mark.parametrize("path", ["scans.csv", Path("scans.csv")])
     def test_a_path_is_no_record(self, path):

@@ -198,7 +198,9 @@ class TestFunctions:
         assert faded[70:, 70:].mean() > 0.8
         assert faded[5:55, 5:55].mean() < 0.4
         assert release.view(None).faded is None
-        pyplot.close(release.plot().figure)
+        drawn = release.plot()
+        assert drawn.get_title().endswith("where it is pale little is known")
+        pyplot.close(drawn.figure)
         whole = []
         for _ in range(12):
             curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()

@@ -165,6 +165,8 @@ class Option:
         Variable of the environment that sets it, too.
     sets : tuple of str
         Other parameters that it sets: an error about one of them names this option.
+    usual : str
+        What it is where it is not typed, if a default does not say so.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Option:
     default: object = THEIRS
     envvar: str | None = None
     sets: tuple[str, ...] = ()
+    usual: str = ""
 
     def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
         """The option with the words, the choices and the default of an estimator's parameter."""
@@ -220,6 +223,8 @@ class Option:
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""
         words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
+        if self.usual:
+            words["show_default"] = self.usual
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
         if self.choices or self.name in OFFERED or COLUMN.match(self.metavar):

@@ -164,7 +164,15 @@ class Plain(TyperCommand):
         for each in self.params if "--dry-run" in args else ():
             # It writes nothing.
             each.required = each.required and each.name != "out"
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, [*args])
+        except Exception as error:
+            # Of what is missing the first one is named; the others are to be known at once.
+            if type(error).__name__ == "MissingParameter":
+                found, _, _ = self.make_parser(ctx).parse_args([*args])
+                lacking = [each for each in self.params if each.required and each.name not in found]
+                error.others = [each for each in lacking if each is not error.param]  # type: ignore[attr-defined]
+            raise
 
 
 def command_of(verb: Declared) -> Command:

@@ -260,7 +260,8 @@ class ReleasedQuantiles(Release):
     def view(self, level: float | None = LEVEL) -> Curve:
         shares, far = np.array(self.levels), None if level is None else self.dense_bound(level)
         line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
-        if level is not None and far is not None:
+        # A share between 0 and 1 is no news.
+        if level is not None and far is not None and far < 1:
             low, high = np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0)
             dense = " where they lie densely," if far != self.rank_bound(level) else ""
             words = f"share of these {several(self.unit)} below,{dense} {100 * level:.4g}%"
@@ -287,15 +288,16 @@ class ReleasedQuantiles(Release):
         ]
         if self.spreads is not None:
             far, farthest = self.dense_bound(), self.rank_bound()
-            there = (
-                f" With a probability of {LEVEL:.0%} none there is off by more than {number(far or 1)}."
-            )
-            accurate.append(
+            surely = f"With a probability of {LEVEL:.0%} none"
+            said = [
                 f"Where {several(self.unit)} lie densely, a share is typically off by "
-                f"{number(float(self.spreads.max()))} or less.{there if far != farthest else ''} With "
-                f"a probability of {LEVEL:.0%} none is off by more than {number(farthest or 1)}, "
-                "whatever the data are."
-            )
+                f"{number(float(self.spreads.max()))} or less."
+            ]
+            if far != farthest:
+                said.append(f"{surely} there is off by more than {number(far or 1)}.")
+            always = f"{surely} is off by more than {number(farthest or 1)}, whatever the data are."
+            said.append("Elsewhere it may be off by any share." if farthest == 1 else always)
+            accurate.append(" ".join(said))
             ends = {level: self.interval(level) for level in self.levels}
             known = [
                 f"{level:g}: {number(low)} to {number(high)}"

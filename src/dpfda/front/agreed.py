@@ -399,5 +399,6 @@ def public_size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:
     if wrong:
         words = "have no number of units under add/remove neighbours, where it is private"
         words = words if private else "have its number of units, which is public under replace-one"
-        raise ParameterError("The card of a custodian", words, ", ".join(wrong))
+        remedy = f"Make their keys anew, {'without' if private else 'with'} the number."
+        raise ParameterError("The card of a custodian", words, ", ".join(wrong), remedy)
     return None if private else sum(card.units or 0 for card in custodians)

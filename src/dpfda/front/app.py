@@ -73,7 +73,9 @@ def _usage() -> Iterator[None]:
         if isinstance(message, str):
             option, words = getattr(error, "param", None), visible(message)
             if option is not None and option.opts[0].startswith("--"):
-                form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
+                options = [option, *getattr(error, "others", ())]
+                forms = [f"{each.opts[0]} {each.metavar or ''}".rstrip() for each in options]
+                form = f"Write {' '.join(forms)}"
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
             # An option that is none of this verb's has others near it; one that lacks its value has not.

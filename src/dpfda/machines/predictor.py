@@ -191,7 +191,7 @@ class Predictor(Banded):
         band, lost, words = (
             self.band(level, self._whole, at),
             self._lost(at, level),
-            self._drawn_band(level),
+            self._band_words(level) + ("" if self._whole else ", at each point"),
         )
         lower, upper = (end.reshape(len(at), -1).T for end in (band.lower, band.upper))
         lines = [
@@ -203,9 +203,6 @@ class Predictor(Banded):
             guessed = np.where(lost, values.max(axis=0), np.nan)
             lines.append(Line(at[:, 0], guessed, "little is known", stroke="dotted"))
         return lines
-
-    def _drawn_band(self, level: float) -> str:
-        return self._band_words(level) + ("" if self._whole else ", at each point")
 
     @property
     def _cells(self) -> Floats:

@@ -54,9 +54,9 @@ def in_python(name: str, value: object) -> str:
 # Parts of many messages: what is usually advised.
 COMMON = {
     "none": InPython("None"), "invalid": "repair", "missing": "complete", "bounds": ["lower", "upper"],
-    "dates": "iso", "decimal": ",", "overwrite": True, "groups": InPython("groups"),
+    "dates": "iso", "decimal": ",", "codes": ["without", "with"], "overwrite": True,
     "long": InPython("id, time and value"), "raise_budget": InPython("raise_budget"),
-    "create": InPython("create(dataset, guarantee, neighbours, unit)"),
+    "create": InPython("create(dataset, guarantee, neighbours, unit)"), "groups": InPython("groups"),
 }  # fmt: skip
 # What stands between quotes, or the name of a part outside of them.
 _PART = re.compile(

@@ -105,8 +105,13 @@ def caveats(certificate: Certificate) -> list[str]:
 
 def in_short(certificate: Certificate) -> str:
     """The guarantee and what it means, in one line."""
-    most = number(factor(worded_epsilon(certificate.guarantee)))
-    return f"{claim(certificate)}: odds about one {certificate.unit} change at most {most}-fold"
+    guarantee = certificate.guarantee
+    most = number(factor(worded_epsilon(guarantee)))
+    said = f"{claim(certificate)}: odds about one {certificate.unit} change at most {most}-fold"
+    if isinstance(guarantee, PureDP):
+        return said
+    beside = guarantee.delta if isinstance(guarantee, ApproximateDP) else EXAMPLE_DELTA
+    return f"{said}, but for a probability of about {float(beside):g}" if beside else said
 
 
 def in_symbols(certificate: Certificate) -> str:

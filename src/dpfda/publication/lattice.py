@@ -30,6 +30,8 @@ Domain = tuple[tuple[float, float], ...]
 LARGEST_LATTICE = 2**20
 # Of degree one, so many have as many points.
 MOST_VARIABLES = 20
+# Files hold noise of a scale that is a float, in the units of the function.
+COARSEST = 10**300
 # The sensitivity is about 2^40 units of the grid on which values are rounded.
 SENSITIVITY_BITS = 40
 
@@ -61,7 +63,7 @@ def release_function(
         its values on the lattice (`dpfda.bases.bernstein.lattice`). Private.
     sensitivity : number
         Largest |f_D(t) - f_D'(t)| over all lattice points t and all neighbouring data sets D, D', for
-        the values as your program computes them, its rounding included. Public, positive.
+        the values as your program computes them, with its rounding. Public, up to 1e300 `epsilon`.
     epsilon : number or text
         Privacy loss, from 1e-9 to 1e9.
     degree : int
@@ -124,6 +126,9 @@ def release_function(
         raise ParameterError(
             "sensitivity", "be positive", readable(move), "A function that no record can move is public."
         )
+    if move > COARSEST * guarantee.epsilon:
+        words = "be at most 1e300 times epsilon, so that floats can hold the release"
+        raise ParameterError("sensitivity", words, readable(move), "Take larger units of the function.")
     exponent = SENSITIVITY_BITS - move.numerator.bit_length() + move.denominator.bit_length()
     width = math.ceil(move * Fraction(2) ** exponent)
     noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)

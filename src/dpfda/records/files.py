@@ -349,10 +349,10 @@ def _read_wide(
     chosen = curve_columns(source.labels, columns, groups, (*numbers, *labels))
     if len(chosen) < 2:
         delimiters = "a semicolon" if source.stated.notation.decimal == "," else "a comma, a semicolon"
-        raise DataError(
-            f"A curve must have at least two columns; found {len(chosen)}. The header's delimiter must "
-            f"be {delimiters} or a tab."
-        )
+        remedy = f"The header's delimiter must be {delimiters} or a tab."
+        if len(source.labels) > 1:
+            remedy = "Select all columns of the curve; one number a record has a density or quantiles."
+        raise DataError(f"A curve must have at least two columns; found {len(chosen)}. {remedy}")
     grid, axis = _grid(source, chosen, since, stated)
     table = source.read([*chosen, *numbers], [*group, *labels])
     values = np.ascontiguousarray(table.numbers[:, : len(chosen)])

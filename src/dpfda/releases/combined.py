@@ -275,14 +275,25 @@ class CombinedMean(Valued):
             "all parts together.",
             public=[f"the parts ({said})"],
             noise="that of its parts",
+            first=self._unlike,
             remarks=[PROVED] if self._is_proved else [] if average else [INDEPENDENT],
             numbers=numbers,
         )
 
     def _lines(self) -> dict[str, str]:
+        unlike = {"unlike": self._unlike[0]} if self._unlike else {}
         if self.jointly:
-            return {"parts": f"{len(_leaves(self))}, estimated as one measurement"}
-        return {"weights": f"{number(self.share)} and {number(1 - self.share)}"}
+            return {"parts": f"{len(_leaves(self))}, estimated as one measurement", **unlike}
+        return {"weights": f"{number(self.share)} and {number(1 - self.share)}", **unlike}
+
+    @cached_property
+    def _unlike(self) -> list[str]:
+        """That the parts are hardly of one mean, where their bands do not meet."""
+        one, other = (part.band(LEVEL, points=self.grid_points) for part in (self.first, self.second))
+        if np.all((one.lower <= other.upper) & (other.lower <= one.upper)):
+            return []
+        words = "The bands of the parts do not meet everywhere: their means hardly agree."
+        return [f"{words} Check whether units of values, bounds and times are the same in all."]
 
 
 def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:

@@ -17,7 +17,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.groups import OfGroups
-from dpfda.sampler.release import UNFIT, ReleasedCurveSampler, fdatagrid
+from dpfda.sampler.release import UNFIT, ReleasedCurveSampler, fdatagrid, noted
 from dpfda.spine.memberships import divided
 from dpfda.views import Curve, Line
 
@@ -96,7 +96,7 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points
         lines = [Line(at, np.asarray(each(at)), name) for name, each in self.means.items()]
-        return self._curve(lines)
+        return noted(self._curve(lines), self._noisiest.moments.noise_share)
 
     def _stated(self) -> Stated:
         composition, own = self.describe_composition(), self._any._stated()
@@ -108,5 +108,14 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
             noise=own.noise,
             bounded=own.bounded,
             numbers={"groups": list(self.names), "composition": composition},
-            first=[UNFIT],
+            first=[*self._noisiest._noisy, UNFIT],
         )
+
+    @property
+    def _noisiest(self) -> ReleasedCurveSampler:
+        """The sampler of the group where noise shows most."""
+        return max(self.means.values(), key=lambda each: each.moments.noise_share)
+
+    def _lines(self) -> dict[str, str]:
+        lines = {name: each._lines().get("noise") for name, each in self.means.items()}
+        return super()._lines() | {f"noise {name}": told for name, told in lines.items() if told}

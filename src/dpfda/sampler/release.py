@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -235,7 +235,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points
         drawn = [Line(at, line, f"synthetic {i + 1}") for i, line in enumerate(self.sample(SHOWN, 1))]
-        return self._curve([Line(at, self._mean, "mean"), *drawn])
+        return noted(self._curve([Line(at, self._mean, "mean"), *drawn]), self.moments.noise_share)
 
     def _stated(self) -> Stated:
         return Stated(
@@ -267,3 +267,9 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         noisy = {"noise": f"alone it would give {100 * share:.0f} per cent of how they vary"}
         shown = {"synthetic": f".sample(n): curves by {self.components} measured scores"}
         return shown | (noisy if share > NOISY else {})
+
+
+def noted(view: Curve, share: float) -> Curve:
+    """A picture, under whose title stands how much of what it shows may be noise, where it is much."""
+    words = f"; noise alone would give {number(100 * share)} per cent of how they vary"
+    return replace(view, subtitle=view.subtitle + words) if share > NOISY else view

@@ -160,7 +160,8 @@ class PrivateScoreCurves(Estimator):
                 f"outcomes must have one entry a score ({len(numbers)}); found {len(found)}."
             )
         if invalid == "refuse" and (found == OTHER).any():
-            raise none_of("outcomes", "codes", codes, int(np.argmax(found == OTHER)), "outcomes")
+            row = int(np.argmax(found == OTHER))
+            raise none_of("outcomes", "codes", codes, row, "outcomes", "State both with $codes")
         offences = {"outcomes": found < 0, "scores": ~np.isfinite(numbers)}
         for name, broken in offences.items() if invalid == "refuse" else ():
             if broken.any():

@@ -66,7 +66,7 @@ def check_interval(basis: object, summary: str, remedy: str) -> None:
 def value_bounds(bounds: object, summary: str) -> ValueBounds:
     """The public bounds on values. Raises ParameterError if they are of another kind."""
     if bounds is None:
-        words = "Pass bounds=(lower, upper) in the units of the data, from knowledge of the measurement"
+        words = "Pass $bounds in the units of the data, from knowledge of the measurement"
         raise ParameterError("bounds", "be given", "None", f"{words} and never from these data.")
     found = read_bounds(bounds, False)
     if not isinstance(found, ValueBounds):

@@ -290,7 +290,8 @@ class Estimator(_Base):  # type: ignore[misc]
 
 def _meant(name: str, known: list[str]) -> str:
     # Of points and of follow-ups the public interval is their domain.
-    close = ["domain"] if name == "bounds" else get_close_matches(name, known, n=1)
+    interval = name == "bounds" and "domain" in known
+    close = ["domain"] if interval else get_close_matches(name, known, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 

@@ -170,13 +170,19 @@ def names_of_levels(levels: Sequence[object]) -> list[str]:
 
 
 def none_of(
-    name: str, stated: str, labels: Sequence[object], row: int | None, parameter: str = ""
+    name: str,
+    stated: str,
+    labels: Sequence[object],
+    row: int | None,
+    parameter: str = "",
+    remedy: str = "",
 ) -> DataError:
     """Refusal of a label without a meaning; nothing is repaired by leaving out what was not stated."""
     where, place = ("", {}) if row is None else (" in $place", {"place": Location(row)})
     return DataError(
-        f"{name} must hold one of the {stated} {shown(list(labels))}; found another label{where}. State "
-        f"all {stated} that occur, or leave the records of others out beforehand. {OUTSIDE}",
+        f"{name} must hold one of the {stated} {shown(list(labels))}; found another label{where}. "
+        f"{remedy or f'State all {stated} that occur'}, or leave the records of others out beforehand. "
+        f"{OUTSIDE}",
         parameter,
         **place,
     )

@@ -187,7 +187,9 @@ def _balanced(text: str, columns: int) -> list[str]:
 
 
 def _spoken_part(view: View) -> str:
-    """Which part of its variable a picture shows, and of how much."""
+    """Which part of its variable a picture shows, and of how much; and what is pale in it."""
+    if isinstance(view, Image) and view.faded is not None and view.faded.any():
+        return "; where it is pale little is known"
     if not isinstance(view, Curve) or view.shown is None:
         return ""
     least, most = (end(end(line.points) for line in view.lines) for end in (min, max))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -24,14 +24,23 @@ if TYPE_CHECKING:
 STATE = Option(
     "state", "--state", "F.state",
     "Where the secret state is kept from month to month: made, and charged for all months, by the "
-    "first one. Keep it; do not copy or share it.",
+    "first one, whose options it has. Keep it; do not copy or share it.",
     o.READING, Path, REQUIRED,
+)  # fmt: skip
+MOVED = Option(
+    "moved", "--moved", "",
+    "The state was moved on purpose, and no other copy of it will be used: two would give two draws of "
+    "noise, which average out.",
+    o.READING, bool, False,
 )  # fmt: skip
 MONTH = Option(
     "month", "--month", "N",
     "Number of this month, from 1. One that was published is written again as it was.",
     o.READING, int, REQUIRED,
 )  # fmt: skip
+# What is typed for every month; other choices are those of the first one.
+ANEW = ("file", "state", "moved", "month", "ledger", "dataset")
+BUDGET = ("epsilon", "delta", "rho")
 
 
 @dataclass(frozen=True)
@@ -40,18 +49,21 @@ class MonthCurves(Curves):
 
     @property
     def options(self) -> Sequence[Option]:
-        return (*super().options, STATE, MONTH)
+        return (*super().options, STATE, MOVED, MONTH)
 
     def release(self, estimator: Summary, table: TableCurves, given: Given) -> Release:
+        from dpfda.mean.running.months import Months
+
         made = cast("PrivateRunningMean", estimator)
         if given.state.exists():
-            months = made.resume(given.state)
+            months = made.resume(given.state, given.moved)
         elif given.month != 1:
             words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
             first = made.month(table.data, table.groups, None)
-            months = made.open(given.state, first.units, first.basis.grid_points)
+            plan = made.plan(first.units, first.basis.grid_points)
+            months = Months.open(made, given.state, plan, getattr(given, "typed", None))
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
@@ -68,10 +80,54 @@ class MonthCurves(Curves):
         return [*super().notes(given, table), *paid]
 
 
-VERB = Publication(
+@dataclass(frozen=True)
+class Monthly(Publication):
+    """Months: what was chosen for the first one need not be typed again."""
+
+    def told(self) -> list[Option]:
+        kept = self._kept()
+        return [
+            replace(option, default=None, usual=str(kept[option.name] or ""))
+            if option.name in kept
+            else option
+            for option in super().told()
+        ]
+
+    def run(self, given: Given) -> None:
+        from dpfda.mean.running.months import first_typed
+
+        typed = {name: getattr(given, name) for name in self._kept()}
+        typed = {name: value for name, value in typed.items() if value not in (None, ())}
+        before = first_typed(given.state, given.moved) if given.state.exists() else {}
+        if any(name in typed for name in BUDGET):
+            before = {name: value for name, value in before.items() if name not in BUDGET}
+        super().run(Given(**vars(given) | before | typed | {"typed": typed}))
+
+    def estimator(self, given: Given) -> Summary:
+        # What neither was typed nor is in the state.
+        for name, default in self._kept().items():
+            if getattr(given, name) is None:
+                setattr(given, name, default)
+        made = super().estimator(given)
+        # Bounds have no default, though they need not be typed again.
+        cast("PrivateRunningMean", made).stated()
+        return made
+
+    def _kept(self) -> dict[str, object]:
+        """Options that the state keeps, by name, with their defaults."""
+        panels = (o.PRIVACY, o.BOUND, o.CURVE, o.READING)
+        return {
+            option.name: None if option.default is REQUIRED else option.default
+            for option in super().told()
+            if option.panel in panels and option.name not in ANEW
+        }
+
+
+VERB = Monthly(
     name="month",
     words="Publish the mean curve of one month, and that of all months so far, under differential "
-    "privacy: one charge pays for all months. Run it once a month, with the same options and state.",
+    "privacy: one charge pays for all months. Run it once a month with the same state, which keeps the "
+    "options of the first one.",
     estimators=("dpfda.mean.running.estimator:PrivateRunningMean",),
     reader=MonthCurves(),
     without=("standardize", "public_size", "neighbours"),
@@ -82,7 +138,8 @@ VERB = Publication(
     ),
     plans=("dpfda plan month --units 500 --epsilon 1 --bounds 0 10 --steps 60",),
     examples=(
-        "dpfda month may.csv --month 5 --state load.state --rho 0.5 --bounds 0 10 --steps 60 "
+        "dpfda month may.csv --month 1 --state load.state --rho 0.5 --bounds 0 10 --steps 60 "
         "--unit home --most-months 60 --out may.json --plot may.png",
+        "dpfda month june.csv --month 2 --state load.state --out june.json",
     ),
 )

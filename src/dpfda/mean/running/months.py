@@ -122,6 +122,20 @@ def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[in
     return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
 
 
+def first_typed(path: Path, moved: bool) -> dict[str, object]:
+    """Options of the first month, as `Months.open` kept them; none in files of earlier versions.
+
+    moved: As in `PrivateRunningMean.resume`.
+    Raises SessionError or StorageError as `Months.resume` does.
+    """
+    journal, records = Journal.open(path)
+    with undamaged(journal):
+        header = checked_header(records, journal, moved, FORMAT)
+        typed = dict(header.get("typed", {}))
+    journal.close()
+    return typed
+
+
 class Months(Resumable):
     """Months that are published one after the other, at a price that was charged at once.
 
@@ -154,8 +168,17 @@ class Months(Resumable):
         self._rows: list[Row] = []
 
     @classmethod
-    def open(cls, estimator: Estimator, path: str | Path, plan: RunningPlan | None) -> Self:
-        """Charge for all months, and make the file; see `PrivateRunningMean.open`."""
+    def open(
+        cls,
+        estimator: Estimator,
+        path: str | Path,
+        plan: RunningPlan | None,
+        typed: Mapping[str, object] | None = None,
+    ) -> Self:
+        """Charge for all months, and make the file; see `PrivateRunningMean.open`.
+
+        typed: Options of the first month, to be kept for the others. Public.
+        """
         stated = estimator.stated()
         costs = {ALL: Cost(estimator.asked())} if plan is None else plan.costs()
         certificate = Certificate.charged(
@@ -177,6 +200,7 @@ class Months(Resumable):
                 "origin": journal.origin(),
                 "stated": written,
                 "certificate": certificate_to_json(certificate),
+                "typed": dict(typed or {}),
             }
             journal.append([header])
             if plan is not None:
@@ -209,10 +233,14 @@ class Months(Resumable):
         bound = {**self._estimator.bounded}
         if self._stated != own or bound != dict(self.certificate.bound):
             stated = self._stated if isinstance(self._stated, dict) else {}
-            other = [name for name, value in own.items() if stated.get(name) != value] or ["bound"]
+            other = [
+                f"{name} {value!r} in the place of {stated.get(name)!r}"
+                for name, value in own.items()
+                if stated.get(name) != value
+            ] or ["another bound"]
             words = "be those that the file was opened with"
             remedy = "Open another file, which is charged as one, or resume with the same parameters."
-            raise ParameterError("The parameters", words, f"another {' and '.join(other)}", remedy)
+            raise ParameterError("The parameters", words, " and ".join(other), remedy)
 
     def _replay(self, record: Record) -> None:
         if "frame" in record:

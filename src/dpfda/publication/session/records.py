@@ -122,7 +122,8 @@ def checked_header(records: list[Record], journal: Journal, moved: bool, name: s
             f"The session was opened at {origin['path']!r}; {str(journal.path)!r} is a copy, "
             "or was moved or restored. Two copies that answer give two draws of the noise, "
             "which averages out. If this is the latest state and the only one that will be resumed, "
-            "pass moved=True."
+            "pass $moved.",
+            moved=True,
         )
     return header
 
