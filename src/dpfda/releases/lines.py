@@ -255,6 +255,15 @@ class MeanLine(Expansion, Valued, OnBasis):
         return math.hypot(self._widths.typical_error, self._size_left_out)
 
     @property
+    def _missed(self) -> float:
+        """How far the line is from the mean somewhere at least, in the same shares; 0 if not measured."""
+        if self.distance is None:
+            return 0.0
+        # Where bounds are close, rounding may be all of it.
+        rounding = self._rounding(self.distance) / float(np.min(self._scale))
+        return self.distance.at_least(LEVEL, self.count) - rounding
+
+    @property
     def _scale(self) -> Floats:
         """Distance (m,) between the public bounds."""
         assert isinstance(self.hierarchy, CurvePrior)  # noqa: S101 - of a line only
@@ -379,7 +388,8 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    return resolution_words(release._widths.posterior.line, release._typical_error, release._limits)
+    line, error = release._widths.posterior.line, release._typical_error
+    return resolution_words(line, error, release._limits, release._missed)
 
 
 def misfit(release: MeanLine) -> str | None:
@@ -392,16 +402,12 @@ def misfit(release: MeanLine) -> str | None:
             "wider by what they leave out. More functions would follow it, or an axis on which points "
             "lie more evenly, such as its logarithm."
         )
-    if release.distance is not None and not release.order:
-        beyond = release.distance.at_least(LEVEL, release.count)
-        # Where bounds are close, rounding may be all of it.
-        beyond -= release._rounding(release.distance) / float(np.min(release._scale))
-        if beyond > np.mean(release._widths.around_line(LEVEL)):
-            return (
-                "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
-                "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
-                "show it."
-            )
+    if not release.order and release._missed > np.mean(release._widths.around_line(LEVEL)):
+        return (
+            "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
+            "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
+            "show it."
+        )
     if not release._widths.misfit:
         return None
     return (
