@@ -421,9 +421,7 @@ def test_expected_half_widths_are_those_of_releases() -> None:
 
 def test_a_delta_that_the_line_leaves_takes_nothing_from_its_band() -> None:
     for points, units in ((40, 300), (24, 70), (200, 130)):
-        pure, plan = (
-            PrivateMean(1, delta, bounds=(0, 1)).plan(units, points) for delta in (0, 1e-6)
-        )
+        pure, plan = (PrivateMean(1, delta, bounds=(0, 1)).plan(units, points) for delta in (0, 1e-6))
         assert plan.distance.law == pure.distance.law
         assert plan.public_design.noise == pure.public_design.noise
         assert plan.distance_share is None

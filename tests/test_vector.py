@@ -93,7 +93,9 @@ class TestGuarantee:
         )
         assert spent.draw.noise == pure.draw.noise
         assert spent.costs() == pure.costs()
-        assert all(part.distance.law == pure.parts[name].distance.law for name, part in spent.parts.items())
+        assert [each.distance.law for each in spent.parts.values()] == [
+            each.distance.law for each in pure.parts.values()
+        ]
         assert spent.band() == pytest.approx(pure.band())
         # Where one Gaussian hides all, nothing is set aside for a distance that none measures.
         normal = PrivateVectorMean(1, 0.1, bounds=(0, 1), channels=NAMES).plan(300, 40)

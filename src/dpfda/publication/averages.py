@@ -20,7 +20,14 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, line_with_distance, measured_alike, with_distances
+from dpfda.publication.distances import (
+    Draw,
+    drawn_in_box,
+    line_with_distance,
+    measured_alike,
+    with_distance,
+    with_distances,
+)
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -156,6 +163,8 @@ def publish_parallel(
     independent, so the density ratio of all together is that of this one: the loss is the largest of
     the parts' and not their sum (McSherry 2009, Theorem 4): the one guarantee that all have. How far
     lines are from means composes with them, where it has a share (`releases.distance.GroupDistance`).
+    Where sides of a group's own box tell it, that group's line and numbers are one draw: at every output
+    all lines are the same for both neighbours, whatever was made of what all groups show.
 
     parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
         caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
@@ -181,5 +190,24 @@ def publish_parallel(
     for _, plan in parts:
         check(plan, certificate)
     charge(paying, certificate, entry)
-    lines = joined([publish_curve(total, plan, certificate=certificate) for total, plan in parts])
-    return lines if parts[0][1].distance_share is None else with_distances(lines, parts, EXACT)
+    drawn = [line_and_sides(total, plan, certificate) for total, plan in parts]
+    lines = joined([line for line, _ in drawn])
+    if parts[0][1].distance_share is not None:
+        return with_distances(lines, parts, EXACT)
+    told = zip(lines, parts, drawn, strict=True)
+    return [
+        with_distance(line, total, plan, plan.distance.law, sides) if plan.distance is not None else line
+        for line, (total, plan), (_, sides) in told
+    ]
+
+
+def line_and_sides(
+    total: IntegerSum, plan: MeanPlan, certificate: Certificate
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """One of several lines, and the noise on what will tell its largest distance by its own box."""
+    if plan.distance is None or not plan.distance.in_box:
+        return publish_curve(total, plan, certificate=certificate), ()
+    paid = pay(total, plan, certificate=certificate)
+    own, sides = drawn_in_box(paid.design.noise, plan.distance.law, EXACT)
+    made = paid.release(plan.measure(total, paid.design).with_noise(own))
+    return cast("ReleasedFunction", made), sides

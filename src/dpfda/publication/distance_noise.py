@@ -42,7 +42,7 @@ class DistanceNoise:
 
     @classmethod
     def of_box(cls, half: int, neighbours: Neighbours, budget: Guarantee, line: BoxPartNoise) -> Self:
-        """By those sides of a box that a line's part of its noise leaves; it is pure, and needs no delta."""
+        """By those sides of a box that a line's part of its noise leaves; no delta is needed."""
         scale = math.ceil(moved(half, neighbours) / pure_budget(without_delta(budget)))
         law = BoxPartNoise((scale,) * (line.whole - line.components), line.whole)
         return cls(half, neighbours, law, budget, in_box=True)

@@ -29,7 +29,7 @@ from dpfda.mechanisms.design import (
     with_sides,
     worth_sides,
 )
-from dpfda.mechanisms.design.lines import equal_cells
+from dpfda.mechanisms.design.lines import LEAST_OF_DISTANCE, equal_cells
 from dpfda.noise import (
     BoxNoise,
     BoxPartNoise,
@@ -273,9 +273,14 @@ class MeanDesign(Plan):
 
     @cached_property
     def _in_one_box(self) -> bool:
-        """Whether one box hides both: where that of a box, which is pure, is the noise of one line."""
-        if self.among or isinstance(self.guarantee, PureDP):
-            return not self.among
+        """Whether one box hides both: where that of a box, which is pure, is the noise of a line.
+
+        Of several groups where they are small: of larger ones two numbers tell more of all.
+        """
+        if self.among and (self._strength_of_distance or math.inf) >= LEAST_OF_DISTANCE:
+            return False
+        if isinstance(self.guarantee, PureDP):
+            return True
         return isinstance(known(self.line_alone.public_design).noise, BoxNoise)
 
     @cached_property

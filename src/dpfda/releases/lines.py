@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import known, values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
-from dpfda.releases.distance import Distance, distance_from_json
+from dpfda.releases.distance import Distance, distance_from_json, sum_at_most
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
 from dpfda.releases.promise import AddedNoise
@@ -256,7 +256,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     @property
     def _missed(self) -> float:
-        """How far the line is from the mean somewhere at least, in the same shares; 0 if not measured."""
+        """How far the line is off somewhere at least, in the same shares; 0 if not measured."""
         if self.distance is None:
             return 0.0
         # Where bounds are close, rounding may be all of it.
@@ -344,10 +344,16 @@ def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats)
 
 
 def difference_share(first: MeanLine, second: MeanLine, level: float) -> float | None:
-    """How far the difference of two lines is from that of the means at most, where it was measured."""
-    if first.order or first.distance is None:
+    """How far the difference of two lines is from that of the means at most, where it was measured.
+
+    Together; or as far as both are off by sides of a box of each.
+    """
+    one, other = first.distance, second.distance
+    if first.order or one is None or other is None:
         return None
-    return first.distance.from_other(second.distance, level)
+    if one.of_box and other.of_box and np.array_equal(first._scale, second._scale):
+        return sum_at_most([(one, first.count), (other, second.count)], level)
+    return one.from_other(other, level)
 
 
 def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
