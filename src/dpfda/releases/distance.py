@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 import numpy as np
-import scipy
 
 from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw, Width
 from dpfda.numerics import encoding
@@ -24,7 +23,7 @@ BITS = 30
 # Two scales are taken for equal from this ratio on; quantiles are found by so many halvings.
 ALIKE, HALVINGS = 0.999, 60
 # Sums of two noises are rounded up to so many steps of their reach.
-STEPS = 256
+STEPS = 128
 
 
 def _sizes(written: object) -> tuple[int, ...]:
@@ -364,10 +363,11 @@ def two_sides_quantile(parts: Sequence[tuple[float, int]], level: float) -> floa
     most = sum(weight * side_quantile(sides, 1, (1 + level) / 2) for weight, sides in parts)
     edges, below = most / STEPS * np.arange(-4 * STEPS, 4 * STEPS + 1), []
     for weight, sides in parts:
-        far = np.abs(edges) / weight
-        left = scipy.special.gammaincc(sides + 1, far) - far / sides * scipy.special.gammaincc(
-            sides, far
-        )
+        far, counts = np.maximum(np.abs(edges) / weight, 1e-300), np.arange(sides + 1)
+        logs = np.array([math.lgamma(count + 1) for count in counts])
+        # A Gamma number is beyond x with the chance of fewer than so many Poisson events.
+        events = np.exp(np.multiply.outer(np.log(far), counts) - far[:, None] - logs)
+        left = events.sum(axis=1) - far / sides * events[:, :-1].sum(axis=1)
         below.append(np.where(edges > 0, 1 - left / 2, left / 2))
     first, second = (np.diff(each, prepend=0.0) for each in below)
     chances = np.cumsum(np.convolve(first, second))
