@@ -381,8 +381,8 @@ def test_the_reach_of_two_sides_is_that_of_their_sum(level: float, parts: Any) -
         for weight, sides in parts
     )
     reach = two_sides_quantile(parts, level)
-    # A standard error of the share is at most .0005; it is rounded up by at most a hundredth.
-    assert level - 0.0025 < np.mean(draws < reach) < level + 0.0035
+    # A standard error of the share is at most .0005; two steps of 1/128 of the reach are rounded up.
+    assert level - 0.0025 < np.mean(draws < reach) < level + 0.0075
 
 
 def test_distances_of_small_groups_come_back_from_a_file(small_groups: Any, tmp_path: Any) -> None:
