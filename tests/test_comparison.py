@@ -463,7 +463,7 @@ class TestFiles:
         release = compared(labels={"domain": "hour", "value": "load (MW)"})
         axis = release.plot()
         words = [text.get_text() for text in axis.get_legend().get_texts()]
-        assert words == ["case", "control", "band meant to hold the mean, 95%"]
+        assert words == ["case", "control", "95% band for the mean"]
         pyplot.close(axis.get_figure())
         axis = release.difference("case", "control").plot()
         assert axis.get_ylabel() == "difference in load (MW)"
@@ -564,7 +564,7 @@ class TestBorrowing:
 
         X, labels = alike_groups(groups=3)
         monkeypatch.setattr("dpfda.estimates.CurveModel.posterior", fail)
-        release = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+        release = PrivateComparison(0.5, bounds=(0, 1)).fit(X, labels).release_
         monkeypatch.undo()
         for name, mean in release.means.items():
             np.testing.assert_array_equal(alone(release)[name](GRID), mean(GRID))

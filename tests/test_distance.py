@@ -86,7 +86,7 @@ def errors_in_scales() -> Any:
     """Noise on distances of fits, in units of the scale that a tenth of epsilon calls for."""
     found, clipped = [], np.clip(CURVES, 0, 1).mean(axis=0)
     for _ in range(500):
-        release = PrivateMean(1, 1e-6, bounds=(0, 1), domain=Domain(GRID)).fit(CURVES).release_
+        release = PrivateMean(1, 0.01, bounds=(0, 1), domain=Domain(GRID)).fit(CURVES).release_
         apart = np.max(np.abs(release(GRID) - clipped))
         told = release.distance.noisy / release.count / (2 * release.distance.largest)
         found.append((told - apart) * len(CURVES) / 10)
@@ -244,7 +244,7 @@ def test_sides_are_the_budget_at_one_charge(neighbours: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"epsilon": 1, "delta": 1e-5}, {"epsilon": None, "rho": Fraction(1, 2)}]
+    "asked", [{"epsilon": 1, "delta": 0.1}, {"epsilon": None, "rho": Fraction(1, 2)}]
 )
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_line_and_distance_are_the_budget(asked: Any, neighbours: str) -> None:
@@ -321,7 +321,7 @@ def test_band_holds_where_bounds_are_hardly_apart_for_integers(narrow: float) ->
 def test_level_follows_the_law() -> None:
     spent, release = (
         PrivateMean(1, delta, bounds=(0, 2), domain=Domain(GRID)).fit(CURVES).release_
-        for delta in (1e-6, 0.0)
+        for delta in (0.01, 0.0)
     )
     for distance in (spent.distance, release.distance):
         largest, count, scale = distance.largest, release.count, distance.scale
@@ -341,7 +341,7 @@ def test_level_follows_the_law() -> None:
     assert np.all(widths >= half * (1 - 1e-9))
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_it_comes_back_from_a_file(tmp_path: Any, neighbours: str, delta: float) -> None:
     unit = PrivacyUnit("home", neighbours=neighbours, public_size=None if neighbours[0] == "r" else 200)
@@ -394,7 +394,7 @@ def test_roads_on_which_it_is_measured() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"epsilon": 0.25},
+        {"epsilon": 0.15},
         {"bounds": L2Ball(1.0)},
         {"basis": "matern:30%:2.5"},
         {"mechanism": "laplace"},
@@ -419,9 +419,34 @@ def test_expected_half_widths_are_those_of_releases() -> None:
     assert 0.6 < np.median(found) / told.typical < 1.6
 
 
+def test_a_delta_that_the_line_leaves_takes_nothing_from_its_band() -> None:
+    for points, units in ((40, 300), (24, 70), (200, 130)):
+        pure, plan = (PrivateMean(1, delta, bounds=(0, 1)).plan(units, points) for delta in (0, 1e-6))
+        assert plan.distance.law == pure.distance.law
+        assert plan.public_design.noise == pure.public_design.noise
+        assert plan.distance_share is None
+        # Pure noise on all of it costs no delta, and once.
+        assert plan.costs() == pure.costs()
+        assert plan.band() == pytest.approx(pure.band())
+    release = PrivateMean(1, 1e-6, bounds=(0, 1), domain=Domain(GRID)).fit(CURVES).release_
+    sides = {release.distance.noise.whole, len(release.noisy_sum) + len(release.distance.numbers)}
+    assert sides == {release.noise.whole}
+    assert release.certificate.stages == ("release",)
+    assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
+    assert isinstance(release.certificate.achieved, PureDP)
+
+
+def test_few_units_have_a_band_that_says_something() -> None:
+    # Means that rise from bound to bound look rough in three cells: assumed bands held nothing back.
+    curves = np.clip(np.linspace(0.2, 0.8, 24) + np.linspace(-0.1, 0.1, 90)[:, None], 0, 1)
+    release = PrivateMean(1, bounds=(0, 1)).fit(curves).release_
+    assert release.facts.bands[0].half_width < 0.3
+    assert "whatever the curves are" in " ".join(release.describe().split())
+
+
 def test_budget_of_one_stage_is_no_less() -> None:
     pure, plan = (
-        PrivateMean(1, delta, bounds=(0, 1), domain=Domain(GRID)).plan(300) for delta in (0, 1e-6)
+        PrivateMean(1, delta, bounds=(0, 1), domain=Domain(GRID)).plan(300) for delta in (0, 0.1)
     )
     assert plan.distance_share == Fraction(1, 10)
     assert plan.function_guarantee.epsilon == Fraction(9, 10)
@@ -431,7 +456,7 @@ def test_budget_of_one_stage_is_no_less() -> None:
     assert pure.distance_share is None
     assert pure.function_guarantee == PureDP(1)
     longer = PrivateMean(1, bounds=(0, 1)).plan(300, 200)
-    sides = [longer.at(n=n).distance_sides for n in (100, 300, 3000)]
+    sides = [longer.at(n=n).distance_sides for n in (50, 300, 3000)]
     assert sides == [0, 1, round(0.05 * longer.at(n=3000).components())] == [0, 1, 3]
 
 
@@ -450,7 +475,7 @@ def test_noise_in_shares_is_that_of_the_line_alone() -> None:
 
 def test_a_legend_is_without_reserve_where_nothing_is_assumed() -> None:
     mean = PrivateMean(1, bounds=(0, 1))
-    sure, meant = mean.fit(spiked()).release_, mean.fit(spiked(60)).release_
+    sure, meant = mean.fit(spiked()).release_, mean.fit(spiked(50)).release_
     assert sure.view(0.99).lines[0].band == "99% band for the mean"
     assert meant.view().lines[0].band == "band meant to hold the mean, 95%"
     for name, said in (

@@ -19,7 +19,13 @@ from dpfda.privacy.guarantees import Neighbours, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish_parallel, read_ledger
 from dpfda.publication.distances import of_all, of_pairs
-from dpfda.releases.distance import GroupDistance, box_quantile, moved, told_of_groups
+from dpfda.releases.distance import (
+    GroupDistance,
+    box_quantile,
+    moved,
+    told_of_groups,
+    two_sides_quantile,
+)
 from dpfda.spine.sums import Summation
 from statistical import FALSE_ALARM, SEEN
 
@@ -294,8 +300,8 @@ def test_groups_of_a_file_have_one_measurement() -> None:
 
 
 def test_groups_too_few_for_it_say_first_what_their_bands_assume() -> None:
-    curves = np.tile(0.5 + 0.3 * np.sin(12 * np.pi * np.linspace(0, 1, 48)), (300, 1))
-    release = PrivateComparison(1, bounds=(0, 1)).fit(curves, ["a", "b"] * 150).release_
+    curves = np.tile(0.5 + 0.3 * np.sin(12 * np.pi * np.linspace(0, 1, 48)), (100, 1))
+    release = PrivateComparison(1, bounds=(0, 1)).fit(curves, ["a", "b"] * 50).release_
     cells = len(release["a"].hierarchy.cells)  # type: ignore[union-attr, arg-type]
     assert 1 < cells < 48
     band = release["a"].band(0.95, points=release.grid_points)
@@ -304,5 +310,85 @@ def test_groups_too_few_for_it_say_first_what_their_bands_assume() -> None:
     for each in (release, release.difference("a", "b")):
         assert said in each.facts.stated.first[0]
         assert said in " ".join(each.describe().split())
-    measured = PrivateComparison(4, bounds=(0, 1)).fit(curves, ["a", "b"] * 150).release_
+    measured = PrivateComparison(4, bounds=(0, 1)).fit(curves, ["a", "b"] * 50).release_
     assert "no detail finer" not in measured.describe()
+
+
+@pytest.fixture(scope="module")
+def small_groups() -> Any:
+    """Releases of two groups that are too small for numbers of all, whose mean no cell shows."""
+    curves = np.tile(0.5 + 0.3 * np.sin(12 * np.pi * np.linspace(0, 1, 48)), (220, 1))
+    curves[::2] += 0.1
+    groups = np.array(["a", "b"] * 110)
+    made = PrivateComparison(1, bounds=(0, 1), unit="home")
+    return curves, [made.fit(curves, groups).release_ for _ in range(150)]
+
+
+def test_small_groups_tell_by_sides_of_their_own_boxes(small_groups: Any) -> None:
+    curves, releases = small_groups
+    plan = PrivateComparison(1, bounds=(0, 1)).plan({"a": 110, "b": 110}, 48)
+    held = {"a": 0, "b": 0, "difference": 0}
+    for release in releases:
+        assert release.certificate.stages == ("release",)
+        assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
+        for name in "ab":
+            line, told = release[name], plan.parts[name].distance
+            assert line.distance.noise == told.law
+            # One box for both: the sums of the cells and one side more.
+            assert line.noise.whole == line.distance.noise.whole == len(line.noisy_sum) + 1
+            band = line.band(0.95, points=line.grid_points)
+            mean = curves["ab".index(name)]
+            held[name] += bool(np.all((band.lower <= mean) & (mean <= band.upper)))
+        apart = release.difference("a", "b")
+        band = apart.band(0.95, points=release.grid_points)
+        held["difference"] += bool(np.all((band.lower <= 0.1 + 1e-9) & (band.upper >= 0.1 - 1e-9)))
+        assert "whatever the curves are" in str(apart.facts)
+    # At .95 fewer than 128 of 150 have a chance below 1e-6.
+    assert min(held.values()) >= 128
+
+
+def test_the_noise_on_distances_of_small_groups_is_that_of_their_boxes(small_groups: Any) -> None:
+    curves, releases = small_groups
+    found = []
+    for release in releases:
+        for place, name in enumerate("ab"):
+            line = release[name]
+            apart = np.max(np.abs(line(line.grid_points) - curves[place]))
+            told = line.distance.noisy / line.count / (2 * line.distance.largest)
+            # In scales of the box: the sum's noise over cells has the same length R.
+            found.append((told - apart) * line.count)
+    sides = releases[0]["a"].noise.whole
+    # Of R U: E |R U| = (D + 1) / 2, E (R U)^2 = (D + 1) (D + 2) / 3.
+    mean, square = (sides + 1) / 2, (sides + 1) * (sides + 2) / 3
+
+    def p_value(draws: Any) -> float:
+        off = (np.mean(np.abs(draws)) - mean) / np.sqrt((square - mean**2) / len(draws))
+        return float(2 * stats.norm.sf(abs(off)))
+
+    found = np.array(found)
+    assert p_value(found) > FALSE_ALARM
+    assert min(np.mean(found > 0), np.mean(found < 0)) > 0.25
+    assert p_value(found * 2**0.5) < SEEN
+    assert p_value(found / 2**0.5) < SEEN
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("parts", [[(1.0, 5), (1.0, 5)], [(1.0, 5), (0.4, 9)]])
+def test_the_reach_of_two_sides_is_that_of_their_sum(level: float, parts: Any) -> None:
+    law = np.random.default_rng(1)
+    draws = sum(
+        weight * law.gamma(sides + 1, size=400_000) * law.uniform(-1, 1, 400_000)
+        for weight, sides in parts
+    )
+    reach = two_sides_quantile(parts, level)
+    # A standard error of the share is at most .0005; two steps of 1/128 of the reach are rounded up.
+    assert level - 0.0025 < np.mean(draws < reach) < level + 0.0075
+
+
+def test_distances_of_small_groups_come_back_from_a_file(small_groups: Any, tmp_path: Any) -> None:
+    release = small_groups[1][0]
+    release.save(tmp_path / "groups.json")
+    again = load(tmp_path / "groups.json")
+    assert [again[name].distance for name in "ab"] == [release[name].distance for name in "ab"]
+    bands = [each.difference("a", "b").band() for each in (again, release)]
+    assert np.array_equal(bands[0].lower, bands[1].lower)

@@ -610,6 +610,19 @@ class TestRelease:
                 100,
                 "shape not resolved: a flat line would serve as well; typical error of its level",
             ),
+            # More people measure how far off the line is there, and that is more than all that it shows.
+            (
+                0.1 + 0.02 * GRID + 0.8 * (np.abs(GRID - 0.4) < 0.006),
+                (0, 1),
+                1000,
+                "misses more than it shows: somewhere off by at least",
+            ),
+            (
+                0.1 + 0.5 * GRID + 0.4 * (np.abs(GRID - 0.4) < 0.006),
+                (0, 1),
+                1000,
+                "shows the course roughly: somewhere off by at least",
+            ),
             (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
             # Millimetres for metres, and metres for millimetres.
             (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most of the line lies on 3 or near it"),

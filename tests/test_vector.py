@@ -73,18 +73,33 @@ class TestGuarantee:
         assert release.guarantee == ZeroConcentratedDP("3/4")
 
     def test_one_box_hides_all_channels(self):
-        release = vector(3).fit(PATHS).release_
+        release = vector(2).fit(PATHS).release_
         sizes = [release[name].noise.components for name in NAMES]
-        assert release.guarantee == release["x"].guarantee == PureDP(3)
+        assert release.guarantee == release["x"].guarantee == PureDP(2)
         for name, (lower, upper) in zip(NAMES, BOUNDS, strict=True):
             noise, cells = release[name].noise, np.array(release[name].hierarchy.cells)
             # All of epsilon, on the sums over cells of a curve that moves between its bounds.
             sides = cells * (upper - lower) * 2.0 ** release[name].exponent
-            np.testing.assert_allclose(noise.scales, sides / 3, rtol=1e-6)
+            np.testing.assert_allclose(noise.scales, sides / 2, rtol=1e-6)
             assert noise.whole == sum(sizes)
             # Less noise than a third of epsilon for the channel alone.
             alone = BoxNoise(tuple(3 * scale for scale in noise.scales))
             assert np.all(noise.variances() < alone.variances())
+
+    def test_a_delta_that_the_box_leaves_takes_nothing_from_bands(self):
+        pure, spent = (
+            PrivateVectorMean(1, delta, bounds=(0, 1), channels=NAMES).plan(300, 40)
+            for delta in (0, "1e-6")
+        )
+        assert spent.draw.noise == pure.draw.noise
+        assert spent.costs() == pure.costs()
+        assert [each.distance.law for each in spent.parts.values()] == [
+            each.distance.law for each in pure.parts.values()
+        ]
+        assert spent.band() == pytest.approx(pure.band())
+        # Where one Gaussian hides all, nothing is set aside for a distance that none measures.
+        normal = PrivateVectorMean(1, 0.1, bounds=(0, 1), channels=NAMES).plan(300, 40)
+        assert all(part.distance is None for part in normal.parts.values())
 
     def test_the_noise_of_all_channels_is_one_draw_of_the_stated_scale(self):
         fitted = PrivateVectorMean(1.0, bounds=[(0, 1), (0, 1)])

@@ -4,12 +4,13 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication.again import PlanAgain, planner
-from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve, publish_parallel
+from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.distances import Draw
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
+from dpfda.publication.parallel import publish_parallel
 from dpfda.publication.plan import Plan, Prepared
 from dpfda.publication.trials import Trial, TriedPlan
 

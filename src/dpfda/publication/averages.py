@@ -6,21 +6,18 @@ charged; only then is noise drawn. What fails afterwards stays charged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import cast
 
-from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, line_with_distance, measured_alike, with_distances
+from dpfda.publication.distances import Draw, line_with_distance
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -144,42 +141,3 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
         return paid(units, plan.counted_design(units))
     except Exception:
         return paid(1, plan.trial)
-
-
-def publish_parallel(
-    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED,
-    joined: Callable[[list[ReleasedFunction]], list[ReleasedFunction]] = list,
-) -> list[ReleasedFunction]:  # fmt: skip
-    """Release several sums of curves over disjoint sets of privacy units, at the cost of one.
-
-    Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
-    independent, so the density ratio of all together is that of this one: the loss is the largest of
-    the parts' and not their sum (McSherry 2009, Theorem 4): the one guarantee that all have. How far
-    lines are from means composes with them, where it has a share (`releases.distance.GroupDistance`).
-
-    parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
-        caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
-    entry: Public description for the ledger's history, which is charged once; paying as in `publish`.
-    joined: What becomes of the released lines before distances from them are measured.
-    Raises ParameterError if parts differ in terms, or in what of distances they measure, or are on
-    boxes; BudgetError if the ledger refuses.
-    """
-    terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
-    if len(terms) != 1:
-        raise ParameterError("parts", "share guarantee, neighbours and unit", f"{len(terms)} kinds")
-    if any(isinstance(plan.basis, BoxFunctions) for _, plan in parts):
-        raise ParameterError("parts", "be of curves on an interval", "functions on boxes")
-    plans = [plan for _, plan in parts]
-    if len({plan.distance_share for plan in plans}) > 1 or not measured_alike(plans):
-        words = "share bounds and what is paid for distances, where these are measured together"
-        raise ParameterError("parts", words, "others")
-    certificate = parts[0][1].certified()
-    if len({tuple(plan.costs().items()) for _, plan in parts}) > 1:
-        # Laws that differ from group to group: what all have in common is the guarantee.
-        whole = Cost(parts[0][1].guarantee)
-        certificate = replace(certificate, guarantee=whole.guarantee, stages=(WHOLE,), costs=(whole,))
-    for _, plan in parts:
-        check(plan, certificate)
-    charge(paying, certificate, entry)
-    lines = joined([publish_curve(total, plan, certificate=certificate) for total, plan in parts])
-    return lines if parts[0][1].distance_share is None else with_distances(lines, parts, EXACT)

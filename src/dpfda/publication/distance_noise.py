@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-from dpfda.noise import BoxPartNoise, NoiseLaw, body_noise, knorm_noise
+from dpfda.noise import BoxPartNoise, NoiseLaw, body_noise, knorm_noise, pure_budget
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, largest
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, largest, without_delta
 from dpfda.publication.charging import recomputed
 from dpfda.releases.distance import moved, moved_together
 
@@ -41,9 +41,9 @@ class DistanceNoise:
         return cls(half, neighbours, knorm_noise((1,), (1.0,), "l1", width, budget), budget)
 
     @classmethod
-    def of_box(cls, half: int, neighbours: Neighbours, budget: PureDP, line: BoxPartNoise) -> Self:
-        """By those sides of a box that a line's part of its noise leaves."""
-        scale = math.ceil(moved(half, neighbours) / budget.epsilon)
+    def of_box(cls, half: int, neighbours: Neighbours, budget: Guarantee, line: BoxPartNoise) -> Self:
+        """By those sides of a box that a line's part of its noise leaves; no delta is needed."""
+        scale = math.ceil(moved(half, neighbours) / pure_budget(without_delta(budget)))
         law = BoxPartNoise((scale,) * (line.whole - line.components), line.whole)
         return cls(half, neighbours, law, budget, in_box=True)
 

@@ -29,8 +29,9 @@ from dpfda.mechanisms.design import (
     with_sides,
     worth_sides,
 )
-from dpfda.mechanisms.design.lines import equal_cells
+from dpfda.mechanisms.design.lines import LEAST_OF_DISTANCE, equal_cells
 from dpfda.noise import (
+    BoxNoise,
     BoxPartNoise,
     KNormNoise,
     cost_of,
@@ -261,8 +262,8 @@ class MeanDesign(Plan):
             return DistanceNoise.apart(self.largest_half, neighbours, part, groups=bool(self.among))
         if not self._has_sides:
             return None
-        law, box = cast("BoxPartNoise", known(self.public_design).noise), cast("PureDP", self.guarantee)
-        return DistanceNoise.of_box(self.largest_half, neighbours, box, law)
+        law = cast("BoxPartNoise", known(self.public_design).noise)
+        return DistanceNoise.of_box(self.largest_half, neighbours, self.guarantee, law)
 
     @property
     def distance_sides(self) -> int:
@@ -270,10 +271,17 @@ class MeanDesign(Plan):
         told = self.distance
         return told.law.components if told is not None and told.in_box else 0
 
-    @property
+    @cached_property
     def _in_one_box(self) -> bool:
-        """Whether one box hides both: pure noise on the sums of one line is that of a box."""
-        return isinstance(self.guarantee, PureDP) and not self.among
+        """Whether one box hides both: where that of a box, which is pure, is the noise of a line.
+
+        Of several groups where they are small: of larger ones two numbers tell more of all.
+        """
+        if self.among and (self._strength_of_distance or math.inf) >= LEAST_OF_DISTANCE:
+            return False
+        if isinstance(self.guarantee, PureDP):
+            return True
+        return isinstance(known(self.line_alone.public_design).noise, BoxNoise)
 
     @cached_property
     def _has_sides(self) -> bool:

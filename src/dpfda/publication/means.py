@@ -193,7 +193,7 @@ class MeanPlan(MeanDesign):
         answers = list[ReleasedMean]()
         own = self.among.index(self.size or 0) if self.among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
-            if not self.among:
+            if told.in_box or not self.among:
                 largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
                 numbers = np.rint(largest + drawn).astype(int).tolist()
                 answers.append(replace(release, distance=told_by(numbers, half, law)))

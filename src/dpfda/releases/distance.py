@@ -22,6 +22,8 @@ from dpfda.releases.promise import AddedNoise
 BITS = 30
 # Two scales are taken for equal from this ratio on; quantiles are found by so many halvings.
 ALIKE, HALVINGS = 0.999, 60
+# Sums of two noises are rounded up to so many steps of their reach.
+STEPS = 128
 
 
 def _sizes(written: object) -> tuple[int, ...]:
@@ -48,6 +50,9 @@ class Distance(file.Written):
 
     of: ClassVar[int] = 1
     """How many numbers got noise together."""
+
+    of_box: ClassVar[bool] = False
+    """Whether it was told by sides of the box that hides its line."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.noise, KNormNoise) or self.noise.components != 1:
@@ -137,6 +142,8 @@ class DistanceInBox(Distance):
     """
 
     again: tuple[int, ...] = field(metadata=file.entry(encoding.integers, list).kept)
+
+    of_box: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         noise, count = self.noise, len(self.numbers)
@@ -245,6 +252,9 @@ def check_together(parts: Sequence[tuple[Distance | None, float]]) -> None:
     """
     if all(distance is None for distance, _ in parts):
         return
+    if all(distance is not None and distance.of_box for distance, _ in parts):
+        # Each by its own box, which its line is checked with.
+        return
     one, sizes = parts[0][0], tuple(divisor for _, divisor in parts)
     if isinstance(one, GroupDistance) and one.sizes == sizes:
         expected = [replace(one, place=place) for place in range(len(parts))]
@@ -315,6 +325,54 @@ def _crossed(falling: Callable[[float], float], chance: float, high: float) -> f
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > chance else (low, middle)
     return high
+
+
+def sum_at_most(parts: Sequence[tuple[Distance, float]], level: float) -> float:
+    """What two distances by sides of independent boxes are together at most, in shares of common bounds.
+
+    With noises V and W on their smallest numbers, the sum is beyond what these say by more than x with
+    the chance that V + W is below -x, whatever the distances have to do with the noise.
+
+    parts: Distance and number to divide by of each.
+    """
+    own = (1 + level) / 2
+    apart = sum(distance.at_most(own, size) for distance, size in parts)
+    if any(len(distance.numbers) > 1 for distance, _ in parts):
+        return apart
+    laws = [(distance.scale / size, distance.noise) for distance, size in parts]
+    sides = [(weight, cast("BoxPartNoise", noise).whole) for weight, noise in laws]
+    told = sum((min(distance.numbers) + 2) / size for distance, size in parts)
+    together = (told + two_sides_quantile(sides, level)) / (2 * parts[0][0].largest)
+    return min(apart, max(0.0, together))
+
+
+def two_sides_quantile(parts: Sequence[tuple[float, int]], level: float) -> float:
+    """What a sum of noises on one side each of independent boxes stays below with a chance of `level`.
+
+    Each is R U of `side_quantile` times its weight, rounded up to a grid: so is the quantile.
+
+    parts: Weight, and number of sides of the box.
+
+    Examples
+    --------
+    >>> round(two_sides_quantile([(1.0, 5), (1.0, 5)], 0.95), 1)
+    8.7
+    >>> round(2 * side_quantile(5, 1, 0.975), 1)
+    14.5
+    """
+    most = sum(weight * side_quantile(sides, 1, (1 + level) / 2) for weight, sides in parts)
+    edges, below = most / STEPS * np.arange(-4 * STEPS, 4 * STEPS + 1), []
+    for weight, sides in parts:
+        far, counts = np.maximum(np.abs(edges) / weight, 1e-300), np.arange(sides + 1)
+        logs = np.array([math.lgamma(count + 1) for count in counts])
+        # A Gamma number is beyond x with the chance of fewer than so many Poisson events.
+        events = np.exp(np.multiply.outer(np.log(far), counts) - far[:, None] - logs)
+        left = events.sum(axis=1) - far / sides * events[:, :-1].sum(axis=1)
+        below.append(np.where(edges > 0, 1 - left / 2, left / 2))
+    first, second = (np.diff(each, prepend=0.0) for each in below)
+    chances = np.cumsum(np.convolve(first, second))
+    place = int(np.argmax(chances >= level))
+    return float(most / STEPS * (place - 8 * STEPS))
 
 
 def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float:

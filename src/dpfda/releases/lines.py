@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import known, values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
-from dpfda.releases.distance import Distance, distance_from_json
+from dpfda.releases.distance import Distance, distance_from_json, sum_at_most
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
 from dpfda.releases.promise import AddedNoise
@@ -255,6 +255,15 @@ class MeanLine(Expansion, Valued, OnBasis):
         return math.hypot(self._widths.typical_error, self._size_left_out)
 
     @property
+    def _missed(self) -> float:
+        """How far the line is off somewhere at least, in the same shares; 0 if not measured."""
+        if self.distance is None:
+            return 0.0
+        # Where bounds are close, rounding may be all of it.
+        rounding = self._rounding(self.distance) / float(np.min(self._scale))
+        return self.distance.at_least(LEVEL, self.count) - rounding
+
+    @property
     def _scale(self) -> Floats:
         """Distance (m,) between the public bounds."""
         assert isinstance(self.hierarchy, CurvePrior)  # noqa: S101 - of a line only
@@ -335,10 +344,16 @@ def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats)
 
 
 def difference_share(first: MeanLine, second: MeanLine, level: float) -> float | None:
-    """How far the difference of two lines is from that of the means at most, where it was measured."""
-    if first.order or first.distance is None:
+    """How far the difference of two lines is from that of the means at most, where it was measured.
+
+    Together; or as far as both are off by sides of a box of each.
+    """
+    one, other = first.distance, second.distance
+    if first.order or one is None or other is None:
         return None
-    return first.distance.from_other(second.distance, level)
+    if one.of_box and other.of_box and np.array_equal(first._scale, second._scale):
+        return sum_at_most([(one, first.count), (other, second.count)], level)
+    return one.from_other(other, level)
 
 
 def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
@@ -379,7 +394,8 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    return resolution_words(release._widths.posterior.line, release._typical_error, release._limits)
+    line, error = release._widths.posterior.line, release._typical_error
+    return resolution_words(line, error, release._limits, release._missed)
 
 
 def misfit(release: MeanLine) -> str | None:
@@ -392,16 +408,12 @@ def misfit(release: MeanLine) -> str | None:
             "wider by what they leave out. More functions would follow it, or an axis on which points "
             "lie more evenly, such as its logarithm."
         )
-    if release.distance is not None and not release.order:
-        beyond = release.distance.at_least(LEVEL, release.count)
-        # Where bounds are close, rounding may be all of it.
-        beyond -= release._rounding(release.distance) / float(np.min(release._scale))
-        if beyond > np.mean(release._widths.around_line(LEVEL)):
-            return (
-                "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
-                "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
-                "show it."
-            )
+    if not release.order and release._missed > np.mean(release._widths.around_line(LEVEL)):
+        return (
+            "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
+            "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
+            "show it."
+        )
     if not release._widths.misfit:
         return None
     return (

@@ -13,13 +13,16 @@ from dpfda.privacy.words import number
 # The unit at the end of a label such as "age (years)".
 UNIT = re.compile(r"\(([^()]+)\)$")
 TIMES = re.compile(r"^(year|month|week|day|hour|minute|second)s$")
-# An error above this share of what a curve varies, in root mean square, shows its course roughly.
+# An error above this share of what a curve varies, in root mean square, shows its course roughly; so
+# does one somewhere of this share of its height.
 ROUGHLY = 0.5
 # A curve lies on a bound where it is this near over so much of the domain, and that near is known.
 NEAR, MOSTLY, KNOWN = 0.01, 0.8, 0.05
 
 
-def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | None = None) -> str:
+def resolution_words(
+    curve: Floats, error: float, ends: tuple[Floats, Floats] | None = None, missed: float = 0.0
+) -> str:
     """How much of a curve's own shape is resolved, in a line, from released numbers alone.
 
     Parameters
@@ -30,6 +33,8 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
         Its typical error, in the same shares.
     ends : (array, array), optional
         These bounds, in the units of the data.
+    missed : float
+        How far the curve is off somewhere at least, in the same shares, where that was measured.
 
     Examples
     --------
@@ -47,6 +52,9 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
             return f"at the bound: most of the line lies on {place} or near it; check units and bounds"
     if error >= curve.std():
         return f"shape not resolved: a flat line would serve as well; typical error of its level {size}"
+    if missed > ROUGHLY * np.ptp(curve):
+        more = "misses more than it shows" if missed > np.ptp(curve) else "shows the course roughly"
+        return f"{more}: somewhere off by at least {100 * missed / np.ptp(curve):.0f} % of its height"
     share = error / np.ptp(curve)
     height = "1 % of its height or less" if share < 0.01 else f"{100 * share:.0f} % of its height"
     roughly = error > ROUGHLY * curve.std()

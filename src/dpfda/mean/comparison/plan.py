@@ -161,7 +161,7 @@ def publish_comparison(
 
 
 def among(plans: Sequence[MeanPlan]) -> list[MeanPlan]:
-    """Plans of disjoint groups that measure how far their lines are together: `GroupDistance`.
+    """Plans of disjoint groups that measure how far their lines are: together, or by their own boxes.
 
     Not where the number of units of one is private, nor under a named mechanism.
     """

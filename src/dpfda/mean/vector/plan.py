@@ -26,7 +26,7 @@ from dpfda.mean.vector.together import (
     stages_of,
 )
 from dpfda.mechanisms import Design
-from dpfda.noise import GaussianNoise
+from dpfda.noise import BoxNoise, GaussianNoise
 from dpfda.noise.charges import sizes_of
 from dpfda.noise.knorm_shares import along_one, in_blocks
 from dpfda.noise.shared import SharedGaussianNoise
@@ -77,11 +77,11 @@ class VectorPlan(PlanOfMeans):
     @property
     def measuring(self) -> VectorPlan:
         """The same, with how far each line is from its mean, by sides of one box, where that pays."""
-        if not isinstance(self.whole, PureDP):
-            return self
         lines = len(self.shares)
         shares = {k: replace(plan.measuring, lines=lines) for k, plan in self.shares.items()}
-        return VectorPlan(shares, self.whole)
+        made = VectorPlan(shares, self.whole)
+        in_box = made.draw is not None and isinstance(made.draw.noise, BoxNoise)
+        return made if in_box or isinstance(self.whole, PureDP) else self
 
     @cached_property
     def draw(self) -> OneDraw | None:

@@ -177,7 +177,8 @@ class OneDraw:
         """One Gaussian; None where there is no delta, or a mechanism has other noise."""
         if not isinstance(guarantee, ApproximateDP):
             return None
-        plans = _under(gaussian_share(guarantee, len(plans)), plans)
+        alone = {name: plan.line_alone for name, plan in plans.items()}
+        plans = _under(gaussian_share(guarantee, len(plans)), alone)
         laws = [_law(plan) for plan in plans.values()]
         if not all(isinstance(law, GaussianNoise) for law in laws):
             return None
