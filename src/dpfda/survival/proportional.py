@@ -50,8 +50,8 @@ VERSION = 3
 DRAWN = 2.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
-# Least eigenvalue of the information, in units of its diagonal; and up to the second version.
-LEAST_SHARE, FIRST_LEAST_SHARE = 1e-4, 0.1
+# Ends of the least eigenvalue of the information, in units of its diagonal.
+LEAST_SHARES = 1e-4, 0.1
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Model:
         return place
 
     def information(
-        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats
+        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats, raised: float = 0.0
     ) -> Floats:
         """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
 
@@ -132,6 +132,8 @@ class Model:
             Expected events times products of terms, over all cells.
         deviation : array (3,)
             Of the noise in each of the three.
+        raised : float
+            To how many deviations of noise eigenvalues are raised.
         """
         first, second = self.moments
         sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
@@ -141,8 +143,8 @@ class Model:
             return np.asarray(usual + (seen - usual) * size**2 / (size**2 + noise**2))
 
         roots = np.sqrt(np.diag(second))
+        noise = deviation[1] * len(sums) ** 0.5
         if self.version > 2:
-            noise = deviation[1] * len(sums) ** 0.5
             first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
@@ -151,8 +153,11 @@ class Model:
         made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
         scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
         values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
-        # Nearly collinear terms are told apart little: more would be claimed at the first floor.
-        least = LEAST_SHARE if self.version > 2 else FIRST_LEAST_SHARE
+        least = LEAST_SHARES[1]
+        if self.version > 2:
+            # Terms that are nearly collinear say little, and no more may be claimed.
+            noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
+            least = float(np.clip(noise, *LEAST_SHARES))
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
