@@ -426,9 +426,9 @@ class ReleasedCox(OnTime):
         if not weak:
             return []
         return [
-            f"Little is known of the hazard ratio of {', '.join(weak)}: it is drawn towards one, and a large "
-            f"one may lie outside its interval. Noise, levels of few {several(self.unit)}, bounds far beyond "
-            "what occurs and covariates that go together do this."
+            f"Little is known of the hazard ratio of {', '.join(weak)}: it is drawn towards one, and a "
+            f"large one may lie outside its interval. Noise, levels of few {several(self.unit)}, bounds "
+            "far beyond what occurs and covariates that go together do this."
         ]
 
     def _change(self, term: str) -> str:
