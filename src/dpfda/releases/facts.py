@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -310,6 +310,10 @@ class Estimate:
         tails = (1 - level) / 2
         lower, upper = (float(np.quantile(drawn, q, method="higher")) for q in (tails, 1 - tails))
         return cls(value, min(lower, value), max(upper, value), float(level))
+
+    def wider(self, far: float) -> Estimate:
+        """The same, on either side wider by so much."""
+        return replace(self, lower=self.lower - far, upper=self.upper + far)
 
     def __str__(self) -> str:
         value, lower, upper = map(_said, (self.value, self.lower, self.upper))

@@ -289,7 +289,7 @@ class Walk:
         products[np.triu_indices(d)] = mean[hazards * (1 + d) :][: d * (d + 1) // 2] / weight**2
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
-        self.information = model.information(mean[:hazards], cross, products, deviations)
+        self.information = model.information(mean[:hazards], cross, products, deviations, 1.0)
         self.posterior = self.before.from_here(self.posterior.at)
 
     def _observe(self, sums: Floats, deviation: float) -> None:
