@@ -110,7 +110,7 @@ class ReleasedCox(OnTime):
     @cached_property
     def model(self) -> Model:
         """What hazards are a product of."""
-        return Model(self.cells, self.terms, self.strata)
+        return Model(self.cells, self.terms, self.strata, self._version)
 
     @cached_property
     def _combinations(self) -> Combinations:
@@ -126,20 +126,20 @@ class ReleasedCox(OnTime):
 
     @cached_property
     def _law(self) -> tuple[Posterior, Floats]:
-        """The law of the parameters without noise, and the information."""
+        """The law of the parameters without noise, and what sampling adds to its covariance."""
         if self.method == ROUNDS:
             walk = self._rounds.walked(self.noisy_sum)
-            law = walk.posterior
-            return law.allowing(walk.before) if self._version > 1 else law, walk.information
+            return self.model.law(walk.posterior, walk.before, walk.information)
         counts = np.array([math.ldexp(float(value), -EXPONENT) for value in self.noisy_sum])
         deviation = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT)
-        return self._combinations.estimate(counts, deviation, self._version)
+        return self._combinations.estimate(counts, deviation)
 
     def _covariance(self, of: Of) -> Floats:
         """Covariance of the parameters (P, P) without noise, or of a population's with sampling."""
-        posterior, information = self._law
-        sampling = np.linalg.inv(information) if choice(of, "of", STATED) == "population" else 0.0
-        return np.asarray(posterior.covariance + sampling)
+        posterior, sampling = self._law
+        return np.asarray(
+            posterior.covariance + (sampling if choice(of, "of", STATED) == "population" else 0.0)
+        )
 
     # Effects.
 

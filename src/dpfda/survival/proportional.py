@@ -43,14 +43,15 @@ from dpfda.numerics.errors import ParameterError
 HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
-# From the second version on a table is weighted, and intervals allow for what priors draw.
-VERSION = 2
+# From the second version on a table is weighted, and intervals allow for what priors draw; from the third
+# on where covariates lie is read from the table, and intervals follow how well they can be told apart.
+VERSION = 3
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
-# Least eigenvalue of the information, in units of its diagonal.
-LEAST_SHARE = 0.1
+# Least eigenvalue of the information, in units of its diagonal; and up to the second version.
+LEAST_SHARE, FIRST_LEAST_SHARE = 1e-4, 0.1
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Model:
     cells: LifeCells
     terms: Covariates
     strata: tuple[Covariate, ...] = ()
+    version: int = VERSION
 
     @property
     def effects(self) -> int:
@@ -139,6 +141,9 @@ class Model:
             return np.asarray(usual + (seen - usual) * size**2 / (size**2 + noise**2))
 
         roots = np.sqrt(np.diag(second))
+        if self.version > 2:
+            noise = deviation[1] * len(sums) ** 0.5
+            first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
         )
@@ -146,7 +151,9 @@ class Model:
         made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
         scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
         values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
-        safe = (vectors * np.maximum(values, LEAST_SHARE)) @ vectors.T
+        # Nearly collinear terms are told apart little: more would be claimed at the first floor.
+        least = LEAST_SHARE if self.version > 2 else FIRST_LEAST_SHARE
+        safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
     def start(self, events: Floats, exposed: Floats, deviations: tuple[float, float]) -> Posterior:
@@ -174,6 +181,15 @@ class Model:
         precision[count:, count:] += np.eye(self.effects) * EFFECT_SPREAD**-2
         weighted = before * middle * form.sum(axis=0)
         return Posterior(np.concatenate([hazards, np.zeros(self.effects)]), precision, weighted)
+
+    def law(
+        self, posterior: Posterior, before: Posterior, information: Floats
+    ) -> tuple[Posterior, Floats]:
+        """The law of the parameters, and what sampling adds to its covariance (P, P)."""
+        added = np.linalg.inv(information)
+        if self.version > 2:
+            added = posterior.sampling(before, information)
+        return posterior.allowing(before) if self.version > 1 else posterior, added
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +232,11 @@ class Posterior:
         precision = np.asarray(np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn)))
         return Posterior(self.at, precision, precision @ mean)
 
+    def sampling(self, before: Posterior, information: Floats) -> Floats:
+        """Covariance (P, P) that sampling adds to the mean: little where priors and not data decide it."""
+        kept = np.eye(len(information)) - self.covariance @ before.precision
+        return np.asarray(kept @ np.linalg.solve(information, kept.T))
+
     @cached_property
     def covariance(self) -> Floats:
         """Covariance (P, P) of the parameters without noise."""
@@ -228,6 +249,8 @@ ROUNDS = 12
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
 # theirs, in units of that of a count.
 STEADY = 0.3
+# How far numbers inside a part may lead the ratios astray, in units of what their spread there does.
+COARSE = 1.0
 
 
 @dataclass(frozen=True)
@@ -271,14 +294,41 @@ class Combinations:
     @cached_property
     def terms(self) -> Floats:
         """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        columns = []
-        for covariate in self.model.terms.covariates:
-            if covariate.bounds is None:
-                columns.append(np.eye(covariate.ends)[:, 1:])
-            else:
-                parts = self._ends(covariate)
-                columns.append(((2 * np.arange(parts) + 1) / parts - 1)[:, None])
+        parts = [self._ends(covariate) for covariate in self.model.terms.covariates]
+        return self._terms([(2 * np.arange(count) + 1) / count - 1 for count in parts])
+
+    def _terms(self, centres: Sequence[Floats]) -> Floats:
+        """Terms (R, d), with numbers where they are in the parts of each covariate."""
+        columns = [
+            np.eye(covariate.ends)[:, 1:] if covariate.bounds is None else centre[:, None]
+            for covariate, centre in zip(self.model.terms.covariates, centres, strict=True)
+        ]
         return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*columns)]))
+
+    @property
+    def _within(self) -> Floats:
+        """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
+        found = [
+            np.full(len(each.terms), 0.0 if each.bounds is None else self._ends(each) ** -2 / 3)
+            for each in self.model.terms.covariates
+        ]
+        return np.concatenate(found)
+
+    def _centres(self, persons: Floats, deviation: float) -> list[Floats]:
+        """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
+
+        In a part a law is taken whose logarithm is a line, as steep as the numbers in the parts beside it.
+        """
+        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
+        table, centres = persons.sum(axis=0).reshape(shape), []
+        for axis, parts in enumerate(shape):
+            noise = deviation * (self.cells / parts) ** 0.5
+            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
+            steep = np.gradient(np.log(np.maximum(numbers, noise))) if parts > 1 else np.zeros(1)
+            half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
+            beside = 1 / np.tanh(half) - 1 / half
+            centres.append((2 * np.arange(parts) + 1 + beside) / parts - 1)
+        return centres
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
@@ -308,9 +358,9 @@ class Combinations:
         return frozen(np.concatenate([*[np.eye(cells.count)] * len(cells.causes), rest]))
 
     def estimate(
-        self, counts: Floats, deviation: float, version: int = VERSION
+        self, counts: Floats, deviation: float
     ) -> tuple[Posterior, Floats]:
-        """The law of the parameters given noisy counts, and the information of their sampling.
+        """The law of the parameters given noisy counts, and what sampling adds to its covariance.
 
         Where hazards are high few are left, and the noise in how many would drown all else: a cell of a
         combination has the weight that sampling has in its variance. Weights hardly depend on the noise
@@ -321,11 +371,12 @@ class Combinations:
         counts : array (cells,)
         deviation : float
             Of the noise in each.
-        version : int
         """
         model = self.model
         table = counts.reshape(model.baselines, -1, model.cells.each)
         combinations, terms = table.shape[1], self.terms
+        if model.version > 2:
+            terms = self._terms(self._centres(table.sum(axis=-1), deviation))
         events, exposed = table @ self._died, table @ self._lived
         root = combinations**0.5
         seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
@@ -343,25 +394,30 @@ class Combinations:
             # Of one count in the gradient: (S, R, each, J).
             moved = self._died - rates[..., None, :] * self._lived
             weights = np.ones_like(rates)
-            if version > 1:
+            if model.version > 1:
                 weights = self._weights(
                     table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation
                 )
             rest, expected = weights * (events - expected), weights * expected
             gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
-            noise = deviation**2 * self._products(weights[..., None, :] * moved)
+            noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
             rough = np.sqrt(np.diag(noise))
             deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
-            information = self._information(expected, deviations)
-            sampling = self._information(weights * expected, deviations)
+            information = self._information(expected, terms, deviations)
+            sampling = self._information(weights * expected, terms, deviations)
             estimate = start.from_here(estimate.at).seen(gradient, information, noise)
-        estimate = estimate.allowing(start) if version > 1 else estimate
-        return estimate, information @ np.linalg.solve(sampling, information)
+        law, added = model.law(estimate, start, information @ np.linalg.solve(sampling, information))
+        if model.version > 2:
+            unseen = np.zeros(model.parameters)
+            unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
+            off = np.linalg.solve(information, unseen)
+            added = added + np.multiply.outer(off, off)
+        return law, added
 
-    def _information(self, expected: Floats, deviations: Floats) -> Floats:
-        """Information (P, P) from expected events (S, R, J)."""
-        cross = np.einsum("srj,rk->sjk", expected, self.terms).reshape(-1, self.model.effects)
-        products = np.einsum("srj,rk,rl->kl", expected, self.terms, self.terms)
+    def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
+        """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
+        cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, self.model.effects)
+        products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
         return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
 
     def _weights(self, table: Floats, rates: Floats, noise: Floats, deviation: float) -> Floats:
@@ -376,9 +432,9 @@ class Combinations:
         usual, steady = rates * left * stay, STEADY * deviation**2
         return np.asarray(np.minimum((usual + steady) / (usual + noise), 1.0))
 
-    def _products(self, moved: Floats) -> Floats:
+    def _products(self, moved: Floats, terms: Floats) -> Floats:
         """Sums over all counts of the products of what each moves in the gradient (P, P)."""
-        model, terms = self.model, self.terms
+        model = self.model
         cells = model.cells.count
         made = np.zeros((model.parameters,) * 2)
         whole = moved.sum(axis=-1)
