@@ -15,7 +15,7 @@ from dpfda import Domain, PrivateCox, load
 from dpfda.errors import DataError, ParameterError
 from dpfda.front.app import app
 from dpfda.numerics.arrays import Floats
-from dpfda.survival.proportional import Model
+from dpfda.survival.proportional import VERSION, Model
 
 KNOWN = {"age": (40, 90), "arm": ["a", "b"]}
 EFFECTS = np.array([0.03, 0.6])
@@ -104,10 +104,10 @@ def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> N
         medians.append(
             (found.lower <= median <= found.upper, abs(off) * 5.2 <= found.upper - found.lower)
         )
-    # Of 120 at .95 fewer than 104 have a chance of 1e-4; of intervals 2.6 times as narrow, at .55, more
-    # than 90 have one of 1e-5.
+    # Of 120 at .95 fewer than 104 have a chance of 1e-4. Of intervals 2.6 times as narrow .71 of 450 held by
+    # rounds (of either version): more than 99 have one of .002, and .8 if intervals are 1.4 times too wide.
     assert held >= 104
-    assert halves <= 90
+    assert halves <= (99 if "rho" in given else 90)
     # Of 60 fewer than 49, or more than 48, have chances of 1e-4.
     assert np.sum(medians, axis=0)[0] >= 49
     assert np.sum(medians, axis=0)[1] <= 48
@@ -141,6 +141,57 @@ def test_large_ratios_where_most_die_are_found_with_intervals_that_hold(tmp_path
     del written["estimate"]
     (tmp_path / "old.json").write_text(json.dumps(written))
     assert load(tmp_path / "old.json")["arm=b"].value == replace(release, version=None)["arm=b"].value
+
+
+def unequal(generator: np.random.Generator) -> tuple[Any, ...]:
+    """An arm of 98 in 100, and its log ratio."""
+    arm = generator.random(20_000) < 0.98
+    return np.exp(0.5 * arm), {"arm": np.where(arm, "b", "a")}, {"arm": ["a", "b"]}, ("arm=b", 1, 0.5)
+
+
+def rare(generator: np.random.Generator) -> tuple[Any, ...]:
+    """A first level of 2 in 100, three others beside it; the ratio of the most frequent."""
+    site = generator.choice(4, 20_000, p=[0.02, 0.08, 0.2, 0.7])
+    levels = np.array(["a", "b", "c", "d"])
+    return np.exp(0.3 * site), {"site": levels[site]}, {"site": ["a", "b", "c", "d"]}, ("site=d", 1, 0.9)
+
+
+def narrow(generator: np.random.Generator) -> tuple[Any, ...]:
+    """Ages in a tenth of their bounds."""
+    age = np.clip(generator.normal(50, 4, 20_000), 0, 100)
+    return np.exp(0.06 * (age - 50)), {"age": age}, {"age": (0, 100)}, ("age", 10, 0.6)
+
+
+@pytest.mark.parametrize(("law", "far"), [(unequal, 0.15), (rare, 0.15), (narrow, 0.12)])
+@pytest.mark.parametrize("method", ["table", "rounds"])
+def test_ratios_hold_where_covariates_are_not_spread_evenly(law, far, method) -> None:
+    """Ten releases at epsilon 3: fewer than seven at .95 have a chance of .001.
+
+    When nearly collinear information was floored at a tenth none of these held by a table, and two in
+    a hundred by rounds; errors were .15, .24 and .29.
+    """
+    generator, held, errors = np.random.default_rng(17), 0, []
+    for _ in range(10):
+        ratios, covariates, known, (term, change, effect) = law(generator)
+        died, left = generator.exponential(1 / (0.3 * ratios)), generator.uniform(0.5, 4, 20_000)
+        data = np.minimum(died, left), died <= left, covariates
+        given = {"epsilon": 3, "delta": 1e-6 * (method == "rounds"), "method": method}
+        found = fitted(data, covariates=known, domain=(0, 3), **given).hazard_ratio(term, change)
+        held += found.lower <= np.exp(effect) <= found.upper
+        errors.append(np.log(found.value) - effect)
+    assert held >= 7
+    if method == "table":
+        assert np.sqrt(np.mean(np.square(errors))) < far
+
+
+def test_it_is_said_first_of_which_ratios_little_is_known() -> None:
+    generator = np.random.default_rng(19)
+    age, arm = generator.normal(50, 2, 3000), generator.choice(["a", "b"], 3000)
+    data = generator.exponential(1, 3000), np.ones(3000), {"age": age, "arm": arm}
+    (said,) = fitted(data, covariates={"age": (0, 100), "arm": ["a", "b"]}).facts.stated.first
+    assert said.startswith("Little is known of the hazard ratio of age:")
+    data = *data[:2], {"age": generator.uniform(0, 100, 3000), "arm": arm}
+    assert not fitted(data, covariates={"age": (0, 100), "arm": ["a", "b"]}).facts.stated.first
 
 
 def test_without_effect_the_test_seldom_finds_one() -> None:

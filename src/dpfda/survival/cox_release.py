@@ -31,13 +31,22 @@ from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
-from dpfda.survival.proportional import REACH, VERSION, Combinations, Model, Posterior
+from dpfda.survival.proportional import (
+    EFFECT_SPREAD,
+    REACH,
+    VERSION,
+    Combinations,
+    Model,
+    Posterior,
+)
 from dpfda.views import Curve
 
 DRAWS = 2000
 TABLE, ROUNDS = "table", "rounds"
 STATED: tuple[Of, ...] = ("population", "noise")
 BOUND = "one follow-up a unit, covariates between their bounds"
+# From this part of its deviation beforehand on little is said to be known of a ratio.
+WEAK = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,6 +402,7 @@ class ReleasedCox(OnTime):
             "hazard ratios, and the survival curve at any values, from a model of proportional hazards.",
             public=[*coding, domain_words(self)],
             noise=self._noise_words,
+            first=self._weak,
             bounded=["Covariates outside their bounds count as the nearest end."],
             remarks=[
                 f"Hazard ratio of {self._change(term)}: {ratio}, with sampling."
@@ -406,6 +416,20 @@ class ReleasedCox(OnTime):
             },
             findings={f"ratio {term}": str(ratio) for term, ratio in ratios.items()} | tested,
         )
+
+    @property
+    def _weak(self) -> list[str]:
+        """What to know first, where a ratio follows what was taken for likely beforehand."""
+        deviations = np.sqrt(np.diag(self._covariance("population")))[self.model.hazards :]
+        pairs = zip(self.effects, deviations, strict=True)
+        weak = [term for term, deviation in pairs if deviation > WEAK * EFFECT_SPREAD]
+        if not weak:
+            return []
+        return [
+            f"Little is known of the hazard ratio of {', '.join(weak)}: it is drawn towards one, and a large "
+            f"one may lie outside its interval. Noise, levels of few {several(self.unit)}, bounds far beyond "
+            "what occurs and covariates that go together do this."
+        ]
 
     def _change(self, term: str) -> str:
         covariate = next(c for c in self.terms.covariates if term in c.terms)
