@@ -48,7 +48,7 @@ LIFE_CLIP, INFORM_CLIP, SLOPE_CLIPS = math.sqrt(2), 2.0, (1.2, 6.0)
 BASELINE = 0.5
 MOST_ENTRIES = 4096
 # Draws of what the information may be, and their deviation in units of that of its noise.
-DRAWS, MAY_BE = 32, 0.7
+DRAWS, MAY_BE = 32, 1.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +310,7 @@ class Walk:
 
         One that noise makes too large would take the estimate for surer than it is, and less drawn by
         priors. So covariances are means over what effects' part of it may be, of what each says about
-        the same estimate. The priors' own part counts twice: for ratios larger than they foresee.
+        the same estimate.
         """
         at, before, model = self.posterior.at, self.before, self.rounds.model
         if model.version < 3:
@@ -326,9 +326,8 @@ class Walk:
             information = model.information(expected, cross, moved, deviations, noisy=True)
             seen = before.from_here(place).seen(gradient, information, noise)
             law, added = model.law(seen, before, information)
-            own, apart = seen.covariance, seen.covariance @ seen.weighted - at
-            covariance += law.covariance + own @ before.precision @ own
-            covariance += np.multiply.outer(apart, apart)
+            apart = seen.covariance @ seen.weighted - at
+            covariance += law.covariance + np.multiply.outer(apart, apart)
             sampling += added
         precision: Floats = np.asarray(DRAWS * np.linalg.inv(covariance))
         return Posterior(at, precision, precision @ at), np.asarray(sampling / DRAWS)
