@@ -144,8 +144,8 @@ class Model:
             return np.asarray(usual + (seen - usual) * size**2 / (size**2 + noise**2))
 
         roots = np.sqrt(np.diag(second))
-        if self.version > 2:
-            noise = deviation[1] * len(sums) ** 0.5
+        noise = deviation[1] * len(sums) ** 0.5
+        if self.version > 2 and not noisy:
             first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
