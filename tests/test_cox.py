@@ -104,8 +104,9 @@ def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> N
         medians.append(
             (found.lower <= median <= found.upper, abs(off) * 5.2 <= found.upper - found.lower)
         )
-    # Of 120 at .95 fewer than 104 have a chance of 1e-4. Of intervals 2.6 times as narrow .71 of 450 held by
-    # rounds (of either version): more than 99 have one of .002, and .8 if intervals are 1.4 times too wide.
+    # Of 120 at .95 fewer than 104 have a chance of 1e-4; of intervals 2.6 times as narrow, at .55, more
+    # than 90 have one of 1e-5. By rounds, of either version, .71 of 450 of these held: more than 99 have
+    # one of .002, and of .8 if intervals are 1.4 times too wide.
     assert held >= 104
     assert halves <= (99 if "rho" in given else 90)
     # Of 60 fewer than 49, or more than 48, have chances of 1e-4.
