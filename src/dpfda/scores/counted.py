@@ -30,6 +30,9 @@ from dpfda.scores.tables import (
 )
 
 DRAWS = 4000
+# Cells are cut to be equally full: so many times as full, and twice as many, they begin to look, and look,
+# like scores that many have.
+TIED = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +144,30 @@ class CountedScores(Valued):
         return np.array([[self._without.sum()], [self._likely[1].sum()]])
 
     @cached_property
-    def _between(self) -> Floats:
-        """Shares (2, STEPS K + 1) of either outcome below edges and places between them."""
+    def _smooth(self) -> Floats:
+        """Shares (2, STEPS K + 1) of either outcome below edges and places between them: no score is tied."""
         if self.starts is None:
             return frozen(between(shares_below(self.persons)))
         steps = np.arange(STEPS * self._cells + 1) / STEPS
         without = np.interp(steps, np.arange(self._cells + 1), shares_below(self._without)[0])
         (curve, numbers), ends = self._likely, np.append(self._starts, self._cells)
         return frozen(np.array([without, placed(without, STEPS * ends, shares_below(numbers), curve)]))
+
+    @property
+    def _untied(self) -> Floats:
+        """By which part (K,) the curve bends in each cell: not where so many are that scores look tied."""
+        if self.starts is None:
+            return np.ones(self._cells)
+        full = self._cells * np.diff(self._smooth[0, ::STEPS])
+        return np.clip(2 - full / TIED, 0.0, 1.0)
+
+    @cached_property
+    def _between(self) -> Floats:
+        """These shares, straight where scores look tied: those tied are in order as often as not."""
+        steps, edges = np.arange(self._smooth.shape[1]), self._smooth[:, ::STEPS]
+        straight = [np.interp(steps, steps[::STEPS], row) for row in edges]
+        part = np.append(np.repeat(self._untied, STEPS), 1.0)
+        return frozen(straight + part * (self._smooth - straight))
 
     def _errors(self, of: Of | None) -> Floats:
         """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""

@@ -21,7 +21,7 @@ from dpfda.releases.facts import Claim, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import used_units
 from dpfda.scores.counted import DRAWS, CountedScores
-from dpfda.scores.tables import STEPS, area_of_order, cell_areas, rates, shares_below
+from dpfda.scores.tables import STEPS, area_of_order, between, cell_areas, rates, shares_below
 from dpfda.views import Curve, Line
 
 POINTS = 201
@@ -34,8 +34,8 @@ LOOKED = (
 # Thresholds of net benefit end here: it divides by what is left up to one.
 HIGHEST = 0.99
 # By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
-# squares of the room in each group, where one that is large leaves the curve unknown.
-BENT, LOOSE = 0.2, 0.15
+# room in each group, which errs by itself.
+BENT, LOOSE = 0.2, 0.1
 
 
 def bound_words(low: float, high: float) -> str:
@@ -100,20 +100,34 @@ class ReleasedScoreCurves(CountedScores):
             Whether it is for these persons, or for a population that they are a sample of.
         """
         ends = np.append(self._starts, self._cells)
-        smooth, tied = cell_areas(self._between), cell_areas(self._below[:, ends])
+        below = self._below[:, ends]
+        smooth, tied = cell_areas(self._between), cell_areas(below)
         bend = float(np.abs(np.add.reduceat(smooth, STEPS * self._starts) - tied).sum())
         drawn = shares_below(self.persons + self._errors(_asked(level, of).of))
         off = cell_areas(drawn[..., ends]).sum(axis=-1) - tied.sum()
         order = area_of_order(np.add.reduceat(self.persons, self._starts, axis=1))
         # Making the table consistent may move the area; noise alone does not.
         moved = float(cell_areas(shares_below(self.counts)).sum() - tied.sum())
+        # Where scores look tied they may not be, and where they half do they may be.
+        untied = cell_areas(self._smooth).reshape(-1, STEPS).sum(axis=1)
+        untied = np.abs(untied - cell_areas(self._smooth[:, ::STEPS]))
+        less = float(np.minimum(self._untied, 1 - self._untied) @ untied)
+        more = float((1 - self._untied) @ untied)
         if self.starts is not None:
-            room = float(np.sum(np.prod(np.diff(self._below[:, ends]), axis=0) ** 2))
-            order, bend, moved = math.hypot(order, BENT * bend, LOOSE * room), 0.0, 0.0
+            # Those tied are in no order that could be another.
+            untied = np.repeat(self._untied, STEPS) * np.diff(self._between[0])
+            untied = np.add.reduceat(untied, STEPS * self._starts) / np.maximum(np.diff(below[0]), 1e-9)
+            rooms = untied * np.prod(np.diff(below), axis=0)
+            # Where one group has nearly all of it, order there may be anything.
+            alone = rooms.max() ** 3 / max(float(rooms.sum()), 1e-9) ** 2 / math.sqrt(12)
+            room = math.hypot(LOOSE * float(np.linalg.norm(rooms)), alone)
+            other = cell_areas(between(below)).reshape(-1, STEPS).sum(axis=1)
+            other = float(untied @ (other - np.add.reduceat(smooth, STEPS * self._starts)))
+            order, bend, moved = math.hypot(order, BENT * bend, room, other), 0.0, 0.0
         generator = np.random.Generator(np.random.Philox(key=1))
         off += order * generator.standard_normal(DRAWS)
         far = float(np.quantile(np.abs(off), level, method="higher")) + bend
-        lower, upper = self.auc + min(moved, 0.0) - far, self.auc + max(moved, 0.0) + far
+        lower, upper = self.auc + min(moved, 0.0) - far - less, self.auc + max(moved, 0.0) + far + more
         return Estimate(self.auc, max(0.0, lower), min(1.0, upper), level)
 
     def _values(self, at: Floats) -> Floats:

@@ -29,6 +29,8 @@ AREAS, ROOM, MANY, EVEN, OTHERWISE = (0.65, 0.8, 0.92), 0.2, 0.2, 10.0, 0.05
 # How far a, the logarithm of b and that of a number lie from 0, 0 and what was counted, before a look;
 # and by which share of their number persons in a cell deviate from the binormal law.
 SPREADS, MISFIT, FARTHEST = np.array([1.5, 0.25, 2.0]), 0.15, 2.0
+# How far from there they are looked for.
+REACH = np.array([8.0, 2.0, 4.0])
 # No cell is expected to have fewer persons, and no share is nearer to zero and one.
 FEWEST, NEAREST = 1e-6, 1e-9
 Pair = tuple[Floats, Floats] | Floats
@@ -206,12 +208,14 @@ def leaned(below: Floats, counts: Floats, scale: float) -> tuple[Floats, Floats]
         fit = np.logaddexp(*weights(found)) + expected(found)[1] / (2 * scale**2)
         return float(np.sum(((found - middle) / SPREADS) ** 2) / 2 - fit.sum())
 
-    found = np.asarray(scipy.optimize.minimize(missed, middle, method="BFGS", options={"gtol": 1e-4}).x)
+    # Scores that hardly err, or follow another law, would lead beyond what floats can hold.
+    ends = list(zip(middle - REACH, middle + REACH, strict=True))
+    found = np.asarray(scipy.optimize.minimize(missed, middle, method="L-BFGS-B", bounds=ends).x)
     (numbers, variance), (less, more) = expected(found), weights(found)
     drawn = numbers + variance / scale * np.tanh((less - more) / 2)
     # A law that does not hold takes no more for noise than noise often is; and none is below zero.
     drawn = np.clip(drawn, counts - FARTHEST * scale, counts + FARTHEST * scale)
-    return found, np.maximum(drawn, 1e-3 * numbers)
+    return found, np.maximum(drawn, 1e-3 * np.minimum(numbers, scale))
 
 
 def binormal(below: Floats, curve: Floats) -> Floats:

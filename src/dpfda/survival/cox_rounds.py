@@ -295,7 +295,7 @@ class Walk:
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self._measured = mean[:hazards], cross, products, deviations
-        self.information = model.information(*self._measured, noisy=True)
+        self.information = model.information(*self._measured, 1.0)
         self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
@@ -323,7 +323,7 @@ class Walk:
         for _ in range(DRAWS):
             moved = np.triu(generator.standard_normal(products.shape))
             moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
-            information = model.information(expected, cross, moved, deviations, noisy=True)
+            information = model.information(expected, cross, moved, deviations, 1.0)
             seen = before.from_here(place).seen(gradient, information, noise)
             law, added = model.law(seen, before, information)
             apart = seen.covariance @ seen.weighted - at

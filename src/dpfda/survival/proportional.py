@@ -43,16 +43,15 @@ from dpfda.numerics.errors import ParameterError
 HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
-# From the second version on a table is weighted, and intervals allow for what priors draw; from the
-# third on where covariates lie is read from the table, intervals follow how well they can be told apart,
-# and those of rounds allow for noise in the information.
+# From the second version on a table is weighted, and intervals allow for what priors draw; from the third
+# on where covariates lie is read from the table, and intervals follow how well they can be told apart.
 VERSION = 3
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
-# Least eigenvalue of the information, in units of its diagonal; and up to the second version.
-LEAST_SHARE, FIRST_LEAST_SHARE = 1e-4, 0.1
+# Ends of the least eigenvalue of the information, in units of its diagonal.
+LEAST_SHARES = 1e-4, 0.1
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Model:
         return place
 
     def information(
-        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats, noisy: bool = False
+        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats, raised: float = 0.0
     ) -> Floats:
         """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
 
@@ -133,8 +132,8 @@ class Model:
             Expected events times products of terms, over all cells.
         deviation : array (3,)
             Of the noise in each of the three.
-        noisy : bool
-            Whether each of the three has noise of its own, so that they need not go together.
+        raised : float
+            To how many deviations of noise eigenvalues are raised.
         """
         first, second = self.moments
         sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
@@ -145,7 +144,7 @@ class Model:
 
         roots = np.sqrt(np.diag(second))
         noise = deviation[1] * len(sums) ** 0.5
-        if self.version > 2 and not noisy:
+        if self.version > 2:
             first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
@@ -154,12 +153,11 @@ class Model:
         made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
         scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
         values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
-        # Nearly collinear terms are told apart little: more would be claimed at the first floor. Where
-        # products have noise of their own, what is below it is noise.
-        least = FIRST_LEAST_SHARE
+        least = LEAST_SHARES[1]
         if self.version > 2:
-            noise = noisy * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
-            least = float(np.clip(noise, LEAST_SHARE, FIRST_LEAST_SHARE))
+            # Terms that are nearly collinear say little, and no more may be claimed.
+            noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
+            least = float(np.clip(noise, *LEAST_SHARES))
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
@@ -193,7 +191,7 @@ class Model:
         self, posterior: Posterior, before: Posterior, information: Floats
     ) -> tuple[Posterior, Floats]:
         """The law of the parameters, and what sampling adds to its covariance (P, P)."""
-        added = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        added = np.linalg.inv(information)
         if self.version > 2:
             added = posterior.sampling(before, information)
         return posterior.allowing(before) if self.version > 1 else posterior, added
@@ -240,7 +238,7 @@ class Posterior:
         return Posterior(self.at, precision, precision @ mean)
 
     def sampling(self, before: Posterior, information: Floats) -> Floats:
-        """Covariance (P, P) that sampling adds to the mean: little where priors decide it, not data."""
+        """Covariance (P, P) that sampling adds to the mean: little where priors and not data decide it."""
         kept = np.eye(len(information)) - self.covariance @ before.precision
         return np.asarray(kept @ np.linalg.solve(information, kept.T))
 
@@ -324,7 +322,7 @@ class Combinations:
     def _centres(self, persons: Floats, deviation: float) -> list[Floats]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers in parts beside it.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers in the parts beside it.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
         table, centres = persons.sum(axis=0).reshape(shape), []
@@ -364,7 +362,9 @@ class Combinations:
         rest = np.zeros((cells.coarse + 1, cells.count))
         return frozen(np.concatenate([*[np.eye(cells.count)] * len(cells.causes), rest]))
 
-    def estimate(self, counts: Floats, deviation: float) -> tuple[Posterior, Floats]:
+    def estimate(
+        self, counts: Floats, deviation: float
+    ) -> tuple[Posterior, Floats]:
         """The law of the parameters given noisy counts, and what sampling adds to its covariance.
 
         Where hazards are high few are left, and the noise in how many would drown all else: a cell of a
