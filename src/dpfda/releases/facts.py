@@ -5,9 +5,10 @@ What is read off a release: numbers with an interval around them, and verdicts o
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -314,6 +315,11 @@ class Estimate:
         tails = (1 - level) / 2
         lower, upper = (float(np.quantile(drawn, q, method="higher")) for q in (tails, 1 - tails))
         return cls(value, min(lower, value), max(upper, value), float(level))
+
+    def beside(self, far: float) -> Estimate:
+        """The same, wider by something independent that reaches so far."""
+        lower, upper = (math.hypot(end - self.value, far) for end in (self.lower, self.upper))
+        return replace(self, lower=self.value - lower, upper=self.value + upper)
 
     def __str__(self) -> str:
         value, lower, upper = map(_said, (self.value, self.lower, self.upper))

@@ -234,7 +234,8 @@ class LifeCurve(OnTime):
         """
         fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
-        return Estimate.around(value, self._means_drawn(until, of), level)
+        found = Estimate.around(value, self._means_drawn(until, of), level)
+        return found.beside(self._hidden_area(until, of))
 
     def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range
@@ -243,6 +244,16 @@ class LifeCurve(OnTime):
     def _means_drawn(self, until: float | None, of: Of) -> Floats:
         fine = self._until(until, BAND_POINTS)
         return np.asarray(scipy.integrate.trapezoid(self._curves_drawn(fine, of), fine, axis=0))
+
+    def _hidden_area(self, until: float | None, of: Of) -> float:
+        """How far the mean may be off by what cells do not show, each by itself."""
+        if of == "noise":
+            return 0.0
+        fine, edges = self._until(until, 1001), self.cells.edges
+        at = self.cells.settled(fine)
+        hidden = np.where(np.isin(at, edges), 0.0, self._hidden(fine))
+        areas = np.bincount(np.searchsorted(edges, at, "right"), hidden)
+        return float(np.linalg.norm(areas) * (fine[1] - fine[0]))
 
     def _curves_drawn(self, at: Floats, of: Of) -> Floats:
         """Draws (q, draws) of survival at times."""

@@ -48,7 +48,8 @@ def life_table(
 ) -> LifeTable:
     """Product-limit estimates of tables (draws, each), grouped in cells (Cutler & Ederer 1958).
 
-    Whoever is censored, or begins, within a cell counts there for half a person. Of two cells of events
+    Whoever is censored, or begins, within a cell counts there for half a person; of a cell of k whole
+    steps of time who is censored for (k - 1) / 2 k, who begins for the rest. Of two cells of events
     in one of censoring each has the censored of one constant rate: by its width and those at risk.
 
     Parameters
@@ -100,8 +101,16 @@ def _parts(
     at_risk = np.concatenate([after + beyond, beyond], axis=-1)
     if cells.late:
         at_risk = np.maximum(at_risk, 0.0)
-    exposure = at_risk[..., :-1] + new * (1 + leaving) / 2 - censored * (1 - leaving) / 2
+    # At the edge where a cell begins whole steps of time are left, or begun, before all of its events.
+    least = _steps(cells)
+    left, begun = ((1 - when + (1 + when) * least) / 2 for when in (leaving, -leaving))
+    exposure = at_risk[..., :-1] + new * begun - censored * left
     return events, np.maximum(exposure, events.sum(axis=-2)), at_risk
+
+
+def _steps(cells: LifeCells) -> Floats:
+    """Share (count,) of each cell that a whole step of time is; none where times have no step."""
+    return np.full(cells.count, cells.step or 0.0) / np.diff(cells.edges)
 
 
 def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells) -> Floats:
@@ -117,7 +126,10 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     start, end = end, np.concatenate([end[..., 1:], beyond], axis=-1)
     total = censored.reshape(pairs).sum(axis=-1)
     middle = end + both[..., 1] + censored.reshape(pairs)[..., 0]
-    u, v = cells.widths.reshape(cells.coarse, 2).T
+    widths = cells.widths.copy()
+    # Nobody is followed for no time at all.
+    widths[0] *= 1 - _steps(cells)[0]
+    u, v = widths.reshape(cells.coarse, 2).T
     half = (u * (total + start + middle) + v * (middle + end)) / 2
     root = np.sqrt(np.maximum(half**2 - (u + v) * u * total * (start + middle), 0.0))
     first = np.clip((half - root) / (u + v), 0.0, total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -99,11 +100,12 @@ class SurvivalDifference:
         ----------
         until : float, optional
         level, of
-            As in `risk`; of="sample" leaves out what cells hide.
+            As in `risk`.
         """
         value = self.first.restricted_mean(until).value - self.second.restricted_mean(until).value
         drawn = self.first._means_drawn(until, of) - self.second._means_drawn(until, of)
-        return Estimate.around(value, drawn, check_level(level))
+        hidden = math.hypot(*(arm._hidden_area(until, of) for arm in (self.first, self.second)))
+        return Estimate.around(value, drawn, check_level(level)).beside(hidden)
 
 
 RISK_TIMES = 6
