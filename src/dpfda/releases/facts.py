@@ -5,7 +5,6 @@ What is read off a release: numbers with an interval around them, and verdicts o
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -316,10 +315,9 @@ class Estimate:
         lower, upper = (float(np.quantile(drawn, q, method="higher")) for q in (tails, 1 - tails))
         return cls(value, min(lower, value), max(upper, value), float(level))
 
-    def beside(self, far: float) -> Estimate:
-        """The same, wider by something independent that reaches so far."""
-        lower, upper = (math.hypot(end - self.value, far) for end in (self.lower, self.upper))
-        return replace(self, lower=self.value - lower, upper=self.value + upper)
+    def wider(self, far: float) -> Estimate:
+        """The same, on either side wider by so much."""
+        return replace(self, lower=self.lower - far, upper=self.upper + far)
 
     def __str__(self) -> str:
         value, lower, upper = map(_said, (self.value, self.lower, self.upper))

@@ -142,7 +142,8 @@ class LifeCurve(OnTime):
         wide = self._without_noise.survival.mean(axis=0)[:: self.cells.ratio]
         fell = np.repeat(1 - wide[1:] / np.maximum(wide[:-1], LEAST), self.cells.ratio)
         fell = np.append(0.0, np.maximum.accumulate(fell))
-        return np.asarray(np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), ORDERS[of]))
+        usual = 1.0 if of == "sample" and self.cells.step is not None else ORDERS[of]
+        return np.asarray(np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), usual))
 
     def _life(self, of: Of) -> LifeTable:
         return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
@@ -235,7 +236,7 @@ class LifeCurve(OnTime):
         fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         found = Estimate.around(value, self._means_drawn(until, of), level)
-        return found.beside(self._hidden_area(until, of))
+        return found.wider(self._hidden_area(until, of))
 
     def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range

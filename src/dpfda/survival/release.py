@@ -105,7 +105,7 @@ class SurvivalDifference:
         value = self.first.restricted_mean(until).value - self.second.restricted_mean(until).value
         drawn = self.first._means_drawn(until, of) - self.second._means_drawn(until, of)
         hidden = math.hypot(*(arm._hidden_area(until, of) for arm in (self.first, self.second)))
-        return Estimate.around(value, drawn, check_level(level)).beside(hidden)
+        return Estimate.around(value, drawn, check_level(level)).wider(hidden)
 
 
 RISK_TIMES = 6
