@@ -30,8 +30,8 @@ from dpfda.scores.tables import (
 )
 
 DRAWS = 4000
-# Cells are cut to be equally full: so many times as full, and twice as many, they begin to look, and look,
-# like scores that many have.
+# Cells are cut to be equally full: so many times as full they begin to look like scores that many have,
+# and do so at twice as many.
 TIED = 1.5
 
 
@@ -145,7 +145,7 @@ class CountedScores(Valued):
 
     @cached_property
     def _smooth(self) -> Floats:
-        """Shares (2, STEPS K + 1) of either outcome below edges and places between them: no score is tied."""
+        """Shares (2, STEPS K + 1) of either outcome below edges and between them: none is tied."""
         if self.starts is None:
             return frozen(between(shares_below(self.persons)))
         steps = np.arange(STEPS * self._cells + 1) / STEPS
@@ -155,7 +155,7 @@ class CountedScores(Valued):
 
     @property
     def _untied(self) -> Floats:
-        """By which part (K,) the curve bends in each cell: not where so many are that scores look tied."""
+        """By which part (K,) the curve bends in each cell: not where scores look tied."""
         if self.starts is None:
             return np.ones(self._cells)
         full = self._cells * np.diff(self._smooth[0, ::STEPS])

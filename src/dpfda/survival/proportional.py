@@ -43,8 +43,8 @@ from dpfda.numerics.errors import ParameterError
 HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
-# From the second version on a table is weighted, and intervals allow for what priors draw; from the third
-# on where covariates lie is read from the table, and intervals follow how well they can be told apart.
+# From the second version on a table is weighted, and intervals allow for what priors draw; from the
+# third on where covariates lie is read from it, and intervals follow how well they can be told apart.
 VERSION = 3
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
@@ -194,7 +194,8 @@ class Model:
         added = np.linalg.inv(information)
         if self.version > 2:
             added = posterior.sampling(before, information)
-        return posterior.allowing(before) if self.version > 1 else posterior, added
+        law = posterior.allowing(before) if self.version > 1 else posterior
+        return law, np.asarray(added, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +239,7 @@ class Posterior:
         return Posterior(self.at, precision, precision @ mean)
 
     def sampling(self, before: Posterior, information: Floats) -> Floats:
-        """Covariance (P, P) that sampling adds to the mean: little where priors and not data decide it."""
+        """Covariance (P, P) that sampling adds to the mean: little where priors decide it."""
         kept = np.eye(len(information)) - self.covariance @ before.precision
         return np.asarray(kept @ np.linalg.solve(information, kept.T))
 
@@ -322,7 +323,7 @@ class Combinations:
     def _centres(self, persons: Floats, deviation: float) -> list[Floats]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers in the parts beside it.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
         table, centres = persons.sum(axis=0).reshape(shape), []
