@@ -363,9 +363,7 @@ class Combinations:
         rest = np.zeros((cells.coarse + 1, cells.count))
         return frozen(np.concatenate([*[np.eye(cells.count)] * len(cells.causes), rest]))
 
-    def estimate(
-        self, counts: Floats, deviation: float
-    ) -> tuple[Posterior, Floats]:
+    def estimate(self, counts: Floats, deviation: float) -> tuple[Posterior, Floats]:
         """The law of the parameters given noisy counts, and what sampling adds to its covariance.
 
         Where hazards are high few are left, and the noise in how many would drown all else: a cell of a
