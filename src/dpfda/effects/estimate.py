@@ -28,7 +28,7 @@ may be are drawn as for a mean, under its rich mixture, and each is multiplied b
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
 is widest where few units tell the terms apart. The half-width is the root of the sum of three squares:
 of .6 of what these curves stay within; of .7 of what noise stays within before anything is smoothed,
-below which a flat line may hide anything; and of two fifths of the largest change of the line over a
+below which a flat line may hide anything; and of .8 of the largest change of the line over a
 cell, as what is between cells is not seen.
 """
 
@@ -64,7 +64,7 @@ COUNTS = 1000
 TOGETHER = 600
 # Factors of the half-width under rich components, of what noise stays within, and of changes over a
 # cell.
-OF_RICH, OF_NOISE, OF_CHANGES = 0.6, 0.7, 0.4
+OF_RICH, OF_NOISE, OF_CHANGES = 0.6, 0.7, 0.8
 
 
 @dataclass(frozen=True, eq=False)

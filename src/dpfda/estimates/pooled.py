@@ -74,9 +74,9 @@ SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
 FEWEST_SIDE, MOST_SIDE = 3, 16
 # What plans expect: ordinary functions, given at so many times, the second number being that of
-# regressions whose units have one record; values about them, of such deviations, of which so many
-# quantiles stand for all; at so many places of an interval, or along each side.
-TIMES, DEVIATIONS, VALUES, PLACES = (50, 60), (0.025, 0.125), 16, (960, 48)
+# regressions whose units have one record; values about them, of such deviations, and of classes of
+# these, of which so many quantiles stand for all; at so many places of an interval, or along each side.
+TIMES, DEVIATIONS, VALUES, PLACES = (50, 60), ((0.025, 0.125), (0.05, 0.5)), 16, (960, 48)
 
 
 def cells_for(size: float, deviation: float) -> int:
@@ -313,7 +313,7 @@ def ordinary_tables(empty: PooledMean, count: int) -> Iterator[tuple[PooledMean,
     empty: A table with any shares.
     """
     sides, corners = empty.sides or (empty.cells,), empty.shares.shape[1]
-    along, (low, high) = PLACES[len(sides) - 1], DEVIATIONS
+    along, (low, high) = PLACES[len(sides) - 1], DEVIATIONS[empty.label is not None]
     times = np.linspace(0.0, 1.0, TIMES[empty.alone and empty.label is None])
     places = product_points([(np.arange(along) + 0.5) / along] * len(sides))
     cell = CellGrid.regular(sides, [(0.0, 1.0)] * len(sides)).index(places)

@@ -292,7 +292,7 @@ def rehearsed(rounds: Rounds, persons: int, died: float) -> tuple[Floats, Floats
             sums = rounds.sums(invented, walk) * (persons / RECORDS)
             noise = generator.normal(scale=rounds.deviation / scale, size=rounds.entries)
             walk.move(np.rint(sums + noise).astype(np.int64).tolist())
-        law, sampling = model.law(walk.posterior, walk.before, walk.information)
+        law, sampling = walk.law()
         by_noise.append(np.diag(law.covariance)[first:])
         by_sampling.append(np.diag(sampling)[first:])
     return np.median(by_noise, axis=0), np.median(by_sampling, axis=0)

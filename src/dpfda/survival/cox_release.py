@@ -137,8 +137,7 @@ class ReleasedCox(OnTime):
     def _law(self) -> tuple[Posterior, Floats]:
         """The law of the parameters without noise, and what sampling adds to its covariance."""
         if self.method == ROUNDS:
-            walk = self._rounds.walked(self.noisy_sum)
-            return self.model.law(walk.posterior, walk.before, walk.information)
+            return self._rounds.walked(self.noisy_sum).law()
         counts = np.array([math.ldexp(float(value), -EXPONENT) for value in self.noisy_sum])
         deviation = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT)
         return self._combinations.estimate(counts, deviation)

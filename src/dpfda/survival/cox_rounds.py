@@ -47,6 +47,8 @@ LIFE_CLIP, INFORM_CLIP, SLOPE_CLIPS = math.sqrt(2), 2.0, (1.2, 6.0)
 # Parts of the baseline in a slope: less, and those of effects get less of the noise.
 BASELINE = 0.5
 MOST_ENTRIES = 4096
+# Draws of what the information may be, and their deviation in units of that of its noise.
+DRAWS, MAY_BE = 32, 1.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +247,9 @@ class Walk:
         self.before: Posterior
         self._seen = 0.0
         self._sums: list[Floats] = []
+        self._measured: tuple[Floats, Floats, Floats, Floats]
+        self._slopes: list[tuple[Floats, Floats]] = []
+        self._noise: Floats
 
     @property
     def kind(self) -> str:
@@ -289,11 +294,40 @@ class Walk:
         products[np.triu_indices(d)] = mean[hazards * (1 + d) :][: d * (d + 1) // 2] / weight**2
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
-        self.information = model.information(mean[:hazards], cross, products, deviations, 1.0)
-        self.posterior = self.before.from_here(self.posterior.at)
+        self._measured = mean[:hazards], cross, products, deviations
+        self.information = model.information(*self._measured, 1.0)
+        self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
         model, weight = self.rounds.model, self.rounds.weight
         scale = np.repeat([BASELINE, weight], [model.hazards, model.effects])
-        noise = (deviation / scale) ** 2
-        self.posterior = self.posterior.seen(sums[: model.parameters] / scale, self.information, noise)
+        self._noise, gradient = (deviation / scale) ** 2, sums[: model.parameters] / scale
+        self._slopes.append((self.posterior.at, gradient))
+        self.posterior = self.posterior.seen(gradient, self.information, self._noise)
+
+    def law(self) -> tuple[Posterior, Floats]:
+        """As `Model.law`, allowing for what the information may be.
+
+        One that noise makes too large would take the estimate for surer than it is, and less drawn by
+        priors. So covariances are means over what effects' part of it may be, of what each says about
+        the same estimate.
+        """
+        at, before, model = self.posterior.at, self.before, self.rounds.model
+        if model.version < 3:
+            return model.law(self.posterior, before, self.information)
+        expected, cross, products, deviations = self._measured
+        place, gradient = np.mean(self._slopes, axis=0)
+        noise = self._noise / len(self._slopes)
+        generator = np.random.Generator(np.random.Philox(key=5))
+        covariance, sampling = np.zeros((2, at.size, at.size))
+        for _ in range(DRAWS):
+            moved = np.triu(generator.standard_normal(products.shape))
+            moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
+            information = model.information(expected, cross, moved, deviations, 1.0)
+            seen = before.from_here(place).seen(gradient, information, noise)
+            law, added = model.law(seen, before, information)
+            apart = seen.covariance @ seen.weighted - at
+            covariance += law.covariance + np.multiply.outer(apart, apart)
+            sampling += added
+        precision: Floats = np.asarray(DRAWS * np.linalg.inv(covariance))
+        return Posterior(at, precision, precision @ at), np.asarray(sampling / DRAWS)
