@@ -32,9 +32,10 @@ from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.records.second_moments import OuterSum
 from dpfda.spine.arguments import Bounds
+from dpfda.spine.sums import LARGE
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 512
+BLOCK = 1024
 
 
 def center_word(center: object) -> str | None:
@@ -299,6 +300,18 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
     analysis = plan.basis.analysis
     public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
+    public, unit = public[:, :components], exponent - bits
+    if curves.values.size >= LARGE and curves.usable.all():
+        from dpfda.numerics import numba_coefficients as loops
+
+        size = public.shape[0]
+        ends = [np.array(np.broadcast_to(each, size)) for each in (lower, upper, center)]
+        integers, shifts = np.empty((BLOCK, size)), np.empty(BLOCK, dtype=np.int64)
+        for start in range(0, curves.usable.size, BLOCK):
+            block = curves.values[start : start + BLOCK]
+            loops.on_own_grids(block, *ends, bits, integers, shifts)
+            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
+        return
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
@@ -306,7 +319,7 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
             centered -= center
             if not curves.usable[rows].all():
                 centered[~curves.usable[rows]] = 0.0
-            yield product(centered, public[:, :components], exponent, bits)
+            yield product(centered, public, exponent, bits)
 
 
 def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:
