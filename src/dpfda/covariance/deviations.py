@@ -285,7 +285,7 @@ def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
     everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
     for rows in _deviations(curves, stage, everything):
         lengths.append(row_lengths(rows))
-        kept.append(rows.leading(size))
+        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
     return np.concatenate(lengths), kept
 
 
@@ -304,12 +304,11 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     if curves.values.size >= LARGE and curves.usable.all():
         from dpfda.numerics import numba_coefficients as loops
 
-        size = public.shape[0]
-        ends = [np.array(np.broadcast_to(each, size)) for each in (lower, upper, center)]
-        integers, shifts = np.empty((BLOCK, size)), np.empty(BLOCK, dtype=np.int64)
+        points = [np.array(np.broadcast_to(each, public.shape[0])) for each in (lower, upper, center)]
+        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
         for start in range(0, curves.usable.size, BLOCK):
             block = curves.values[start : start + BLOCK]
-            loops.on_own_grids(block, *ends, bits, integers, shifts)
+            loops.on_own_grids(block, *points, bits, integers, shifts)
             yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
         return
     with np.errstate(all="ignore"):

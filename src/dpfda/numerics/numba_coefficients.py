@@ -140,7 +140,6 @@ def add_up(
     projected: Floats,
 ) -> None:
     """Add rows inside the ball on the grid, of others projections; some are left to the caller."""
-    words = np.empty(1, dtype=np.int64)
     # With zeros behind, which are above no level: loops are faster over numbers that fill vectors.
     sizes = room_for_lanes(coefficients.shape[1])
     for i in range(coefficients.shape[0]):
@@ -148,8 +147,8 @@ def add_up(
         if careful[i]:
             continue
         factor = math.ldexp(1.0, exponents[i] - shift)
-        words[0], total, above = _floors(row, factor, sizes)
-        largest = words.view(np.float64)[0]
+        bits, total, above = _floors(row, factor, sizes)
+        largest = np.int64(bits).view(np.float64)
         careful[i] = not largest <= LARGEST
         if careful[i]:
             continue
