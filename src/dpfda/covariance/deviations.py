@@ -304,11 +304,12 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     if curves.values.size >= LARGE and curves.usable.all():
         from dpfda.numerics import numba_coefficients as loops
 
-        points = [np.array(np.broadcast_to(each, public.shape[0])) for each in (lower, upper, center)]
+        zero = np.zeros(public.shape[0])
+        lower, upper, center = lower + zero, upper + zero, center + zero
         integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
         for start in range(0, curves.usable.size, BLOCK):
             block = curves.values[start : start + BLOCK]
-            loops.on_own_grids(block, *points, bits, integers, shifts)
+            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
             yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
         return
     with np.errstate(all="ignore"):

@@ -320,7 +320,9 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
         seen[places_of(marks[start : start + LABELS_AT_ONCE], PLACE_BITS)] = True
     once, first = np.packbits(seen), marks[:, 0]
     ends = np.array([[first.min(), first.max()]]) if len(first) else marks
-    return Seen(once, np.zeros_like(once), ends, {number: hashlib.sha256(marks).digest()}, len(first))
+    return Seen(
+        once, np.zeros_like(once), ends, {number: hashlib.sha256(marks.data).digest()}, len(first)
+    )
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
@@ -391,7 +393,7 @@ def _dealt(
                 raise DataError(
                     f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
                 )
-        if seen.held.get(number) != hashlib.sha256(marks).digest():
+        if seen.held.get(number) != hashlib.sha256(marks.data).digest():
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
                 "second time: somebody could count twice. " + KEPT
