@@ -20,7 +20,7 @@ from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, Read
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, KernelBasis
 from dpfda.bases.ordinary import ordinary_modes
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.bounds import L1Ball
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance import deviations
 from dpfda.covariance.design import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.covariance.deviations import outer_sum
@@ -922,6 +922,24 @@ class TestRefusals:
             release(0.5, 1.5)
         with pytest.raises(ParameterError, match="come in pairs"):
             release([0.1, 0.2], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("center", ["bound", "private", "pairs"])
+@pytest.mark.parametrize("bounds", [(-1, 1), L2Ball(3.0)])
+def test_deviations_of_many_curves_are_those_of_few_to_the_last_bit(center, bounds, monkeypatch):
+    generator = np.random.default_rng(5)
+    curves = generator.normal(size=(1100, 7)) * 10.0 ** generator.uniform(-3, 3, (1100, 1))
+    curves[::9] *= 10.0 ** generator.uniform(-320, 304, (123, 1))
+    curves[5], curves[6], curves[7] = 0.0, 1.7e308, [5e-324, -5e-324, 0, 0, 1, -0.0, 1e-308]
+    prepared = PrivateCovariance(1.0, bounds=bounds, center=center).prepare(curves)
+    stage, _ = first_stage(prepared, prepared.plan.certified())
+    found = []
+    for large in (curves.size + 1, 1):
+        monkeypatch.setattr(deviations, "LARGE", large)
+        lengths, rows = deviations.measured(prepared.total, stage)
+        total = outer_sum(prepared.total, stage, stage.components).through(lambda matrix: matrix)
+        found.append((lengths.tolist(), [[part.tolist() for part in some] for some in rows], total))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

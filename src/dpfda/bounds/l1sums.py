@@ -219,7 +219,7 @@ def _in_threads(values: Cells, rule: L1Rule) -> Parts:
 
 def _compiled(values: Cells, part: tuple[int, int], rule: L1Rule) -> Parts:
     """The same of some rows, as many at a time as stay in the processor's cache."""
-    from dpfda.numerics import numba_l1
+    from dpfda.numerics import numba_coefficients as loops
 
     (first, last), (points, size) = part, rule.matrix.shape
     rows = max(64, compiled.NUMBERS_AT_ONCE // points)
@@ -233,10 +233,10 @@ def _compiled(values: Cells, part: tuple[int, int], rule: L1Rule) -> Parts:
             block = values[start : min(start + rows, last)]
             block, some = block if is_direct(block) else doubles(block), slice(len(block))
             sums = np.zeros(points), np.zeros(size)
-            numba_l1.place(block, weights, rule.exponent, rule.limit, integers, near)
-            unusable += numba_l1.place_long(block, rule.exponent, rule.bits, integers, exponents, near)
+            loops.place(block, weights, rule.exponent, rule.limit, integers, near)
+            unusable += loops.place_long(block, rule.exponent, rule.bits, integers, exponents, near)
             np.matmul(integers[some], rule.matrix, out=coefficients[some])
-            numba_l1.add_up(
+            loops.add_up(
                 integers, coefficients[some], exponents, near, rule.shift, float(rule.radius), careful,
                 *sums,
             )  # fmt: skip

@@ -32,9 +32,10 @@ from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.records.second_moments import OuterSum
 from dpfda.spine.arguments import Bounds
+from dpfda.spine.sums import LARGE
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 512
+BLOCK = 1024
 
 
 def center_word(center: object) -> str | None:
@@ -284,7 +285,7 @@ def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
     everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
     for rows in _deviations(curves, stage, everything):
         lengths.append(row_lengths(rows))
-        kept.append(rows.leading(size))
+        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
     return np.concatenate(lengths), kept
 
 
@@ -299,6 +300,18 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
     analysis = plan.basis.analysis
     public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
+    public, unit = public[:, :components], exponent - bits
+    if curves.values.size >= LARGE and curves.usable.all():
+        from dpfda.numerics import numba_coefficients as loops
+
+        zero = np.zeros(public.shape[0])
+        lower, upper, center = lower + zero, upper + zero, center + zero
+        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
+        for start in range(0, curves.usable.size, BLOCK):
+            block = curves.values[start : start + BLOCK]
+            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
+            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
+        return
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
@@ -306,7 +319,7 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
             centered -= center
             if not curves.usable[rows].all():
                 centered[~curves.usable[rows]] = 0.0
-            yield product(centered, public[:, :components], exponent, bits)
+            yield product(centered, public, exponent, bits)
 
 
 def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:

@@ -29,16 +29,6 @@ class Rows(NamedTuple):
     mantissas: Floats
     exponents: Integers
 
-    def leading(self, count: int) -> Rows:
-        """The first coefficients of every row."""
-        return Rows(np.ascontiguousarray(self.mantissas[:, :count]), self.exponents)
-
-
-def row_exponents(values: Floats) -> Integers:
-    """Smallest e with ``|values| < 2**e`` in each row; a maximum does not depend on order."""
-    largest = np.max(np.abs(values), axis=1)
-    return np.asarray(np.frexp(largest)[1], dtype=np.int64)
-
 
 def project(values: Floats, analysis: Floats) -> Rows:
     """Multiply records by a public matrix, exactly in integers.
@@ -58,7 +48,8 @@ def coefficients(values: Floats, analysis: Floats) -> Floats:
 
 def product(values: Floats, public: Floats, exponent: int, bits: int) -> Rows:
     """`project` with a matrix that is `quantised` already."""
-    exponents = row_exponents(values)
+    # The smallest e with |values| < 2^e in each row; a maximum does not depend on order.
+    exponents = np.frexp(np.max(np.abs(values), axis=1))[1].astype(np.int64)
     integers = times_powers(values, bits - exponents)
     np.rint(integers, out=integers)
     return Rows(integers @ public, exponents + (exponent - 2 * bits))

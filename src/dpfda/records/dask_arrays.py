@@ -77,27 +77,16 @@ class Tasks:
         return key
 
     def mapped(
-        self, columns: Sequence[Sequence[Delayed | None]], work: Callable[..., object], *beside: object
+        self, columns: Sequence[Any], work: Callable[..., object], *beside: object, first: int = 0
     ) -> list[object]:
-        """Keys of `work` on their number, what is beside all blocks, and one block of each column."""
-        common = list(map(self._value, beside))
-        keys = (
-            [None if block is None else block.key for block in row] for row in zip(*columns, strict=True)
-        )
-        return [self.put((partial(work, number), *common, *row)) for number, row in enumerate(keys)]
+        """Keys of `work` on their number, what is beside all blocks, and one block of each column.
 
-    def deal(
-        self, dealt: Sequence[object], buckets: int, work: Callable[..., Part], beside: object
-    ) -> list[object]:
-        """Keys of a task for each bucket: `work` on its number, what is beside it and its pieces.
-
-        dealt: Keys of tasks whose results are sequences: pieces, one a bucket, come second.
+        columns: Delayed blocks, keys or lists of them, or None.
+        first: The number of the first.
         """
-        made, common = [], self._value(beside)
-        for place in range(1, buckets + 1):
-            number = len(dealt) + place - 1
-            made.append(self.put((partial(work, number), common, self.entries(dealt, place))))
-        return made
+        common = list(map(self._value, beside))
+        keys = ([getattr(block, "key", block) for block in row] for row in zip(*columns, strict=True))
+        return [self.put((partial(work, place), *common, *row)) for place, row in enumerate(keys, first)]
 
     def entries(self, keys: Sequence[object], place: int) -> list[object]:
         """Keys of one entry of each result."""

@@ -104,7 +104,3 @@ class OuterSum(Kept):
     def through(self, mechanism: Callable[[Matrix], Drawn]) -> Drawn:
         """What a mechanism makes of the sum; the mechanism is private by itself and has been charged."""
         return mechanism(self._matrix.tolist())
-
-    def count_with_noise(self, noise: int, scale: int) -> int:
-        """Number of rows times `scale`, plus integer noise: the release of the count."""
-        return self._count * scale + noise

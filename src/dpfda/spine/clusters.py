@@ -111,7 +111,8 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
-    gathered = tasks.deal(dealt, buckets, _gathered, pool)
+    pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
+    gathered = tasks.mapped([pieces], _gathered, pool, first=len(blocks))
     total = tasks.joined([*tasks.entries(dealt, 0), *gathered], joined)
     if total.refusal:
         # Where the record is that cannot be used, its own partition says.
@@ -319,7 +320,9 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
         seen[places_of(marks[start : start + LABELS_AT_ONCE], PLACE_BITS)] = True
     once, first = np.packbits(seen), marks[:, 0]
     ends = np.array([[first.min(), first.max()]]) if len(first) else marks
-    return Seen(once, np.zeros_like(once), ends, {number: _digest(marks)}, len(first))
+    return Seen(
+        once, np.zeros_like(once), ends, {number: hashlib.sha256(marks.data).digest()}, len(first)
+    )
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
@@ -334,10 +337,6 @@ def _seen_by_all(parts: Iterable[Seen]) -> Seen:
     for part in parts:
         held |= part.held
     return Seen(once, twice, ends, held, sum(part.records for part in parts))
-
-
-def _digest(marks: Integers) -> bytes:
-    return hashlib.sha256(marks.tobytes()).digest()
 
 
 def _moving(number: int, known: tuple[str, Seen], labels: object) -> int:
@@ -394,13 +393,14 @@ def _dealt(
                 raise DataError(
                     f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
                 )
-        if seen.held.get(number) != _digest(marks):
+        if seen.held.get(number) != hashlib.sha256(marks.data).digest():
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
                 "second time: somebody could count twice. " + KEPT
             )
         bucket = seen.buckets_of(marks, max(1, buckets))
-        chosen = (np.flatnonzero(bucket == own) for own in range(-1, buckets))
+        ends = np.cumsum(np.bincount(bucket + 1, minlength=buckets + 1)[:-1])
+        chosen = np.split(np.argsort(bucket, kind="stable"), ends)
         alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
         return [_gathered(number, pool, [alone]), *pieces]
     except DpfdaError as error:

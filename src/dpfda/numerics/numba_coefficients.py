@@ -1,6 +1,7 @@
-"""The loops of sums of records in an l1 ball, compiled by numba; imported only for large data.
+"""Loops of records whose coefficients are bounded, compiled by numba; imported only for large data.
 
-`dpfda.bounds.l1sums` calls them, and says what they make, and why.
+`dpfda.bounds.l1sums`, of sums in an l1 ball, and `dpfda.covariance.deviations` call them, and say what
+they make, and why.
 """
 
 from __future__ import annotations
@@ -38,54 +39,65 @@ def place(
 
 
 @compiled
+def on_own_grids(
+    rows: Numbers, lower: Floats, upper: Floats, center: Floats, bits: int, made: Floats, out: Integers
+) -> None:
+    """Finite rows, clipped and less a center, as integers of at most so many bits; and a shift of each.
+
+    Row i of what is made is 2^shift times what it stands for, rounded: a function of the record alone.
+    """
+    for i in range(rows.shape[0]):
+        row, own, largest = rows[i], made[i], np.int64(0)
+        for k in range(UNSIGNED(row.size)):
+            own[k] = min(max(np.float64(row[k]), lower[k]), upper[k]) - center[k]
+            # Bits of sizes, which are in the order of these: integers are compared as vectors.
+            largest = max(largest, np.float64(abs(own[k])).view(np.int64))
+        out[i] = bits - math.frexp(np.int64(largest).view(np.float64))[1]
+        if abs(out[i]) <= FAREST:
+            # A product with a power of two is what ldexp gives, where that power is a float.
+            factor = math.ldexp(1.0, out[i])
+            for k in range(UNSIGNED(row.size)):
+                own[k] = np.rint(own[k] * factor)
+        else:
+            for k in range(row.size):
+                own[k] = np.rint(math.ldexp(own[k], out[i]))
+
+
+@compiled
 def place_long(
     rows: Numbers, exponent: int, bits: int, integers: Floats, exponents: Integers, near: Flags
 ) -> int:
     """Make the other rows again, each with an exponent of its own; returns how many are unusable."""
-    unusable = 0
+    unusable, center = 0, np.zeros(rows.shape[1])
+    lower, upper = center - np.inf, center + np.inf
     for i in range(rows.shape[0]):
         exponents[i] = 0
         if near[i]:
             continue
-        row, made, largest = rows[i], integers[i], 0.0
-        if not is_finite(row):
-            unusable, near[i] = unusable + 1, True
-            made[:] = 0.0
-            continue
-        for k in range(row.size):
-            largest = max(largest, abs(np.float64(row[k])))
-        shift = bits - math.frexp(largest)[1]
-        exponents[i] = exponent - shift
-        if abs(shift) <= FAREST:
-            # A product with a power of two is what ldexp gives, where that power is a float.
-            factor = math.ldexp(1.0, shift)
-            for k in range(UNSIGNED(row.size)):
-                made[k] = np.rint(np.float64(row[k]) * factor)
+        if is_finite(rows[i]):
+            one = slice(i, i + 1)
+            on_own_grids(rows[one], lower, upper, center, bits, integers[one], exponents[one])
+            exponents[i] = exponent - exponents[i]
         else:
-            for k in range(row.size):
-                made[k] = np.rint(math.ldexp(np.float64(row[k]), shift))
+            unusable, near[i] = unusable + 1, True
+            integers[i] = 0.0
     return unusable
 
 
 @in_any_order
-def _rounded_up(row: Floats, factor: float) -> float:
-    """The sum of sizes in whole grid units, each rounded up."""
-    total = 0.0
-    for k in range(UNSIGNED(row.size)):
-        total += np.ceil(abs(row[k]) * factor)
-    return total
+def _floors(row: Floats, factor: float, sizes: Floats) -> tuple[np.int64, float, float]:
+    """Sizes of a row in whole grid units, the bits of the largest one before that, and their sum.
 
-
-@in_any_order
-def _floors(row: Floats, factor: float, sizes: Floats) -> tuple[np.int64, float]:
-    """Sizes of a row in whole grid units, the bits of the largest one before that, and their sum."""
-    largest, total = np.int64(0), 0.0
+    And the sum of sizes that are rounded up.
+    """
+    largest, total, above = np.int64(0), 0.0, 0.0
     for k in range(UNSIGNED(row.size)):
         size = np.float64(abs(row[k]) * factor)
         largest = max(largest, size.view(np.int64))
         sizes[k] = np.floor(size)
         total += np.floor(size)
-    return largest, total
+        above += np.ceil(size)
+    return largest, total, above
 
 
 @in_any_order
@@ -128,7 +140,6 @@ def add_up(
     projected: Floats,
 ) -> None:
     """Add rows inside the ball on the grid, of others projections; some are left to the caller."""
-    words = np.empty(1, dtype=np.int64)
     # With zeros behind, which are above no level: loops are faster over numbers that fill vectors.
     sizes = room_for_lanes(coefficients.shape[1])
     for i in range(coefficients.shape[0]):
@@ -136,12 +147,12 @@ def add_up(
         if careful[i]:
             continue
         factor = math.ldexp(1.0, exponents[i] - shift)
-        words[0], total = _floors(row, factor, sizes)
-        largest = words.view(np.float64)[0]
+        bits, total, above = _floors(row, factor, sizes)
+        largest = np.int64(bits).view(np.float64)
         careful[i] = not largest <= LARGEST
         if careful[i]:
             continue
-        if near[i] and total <= limit and _rounded_up(row, factor) <= limit:
+        if near[i] and above <= limit:
             own = integers[i]
             for k in range(UNSIGNED(own.size)):
                 grid[k] += own[k]
