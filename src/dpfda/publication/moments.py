@@ -32,6 +32,10 @@ from dpfda.releases.staged import Selection
 CLIPPED, JOINT_CLIPPED, ALLOWED = 0.03, 0.15, 1.0
 # Lengths may be shorter than the least candidate by so many powers of the root of two.
 SHORTER = 8
+# A unit drawn by its share of squares is so many times as long as the root mean square, or more, where
+# these are of few units; vectors may be longer then, by that ratio over the second. The longest lengths
+# are in bins whose counts together are so many deviations of noise.
+FEW, PEAK, CLEAR = 2.0, 1.6, 5.0
 
 
 # A share of the budget: pure, or of rho.
@@ -146,6 +150,27 @@ class RadiusChoice:
             errors = square * radii**4
             index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
         return float(selection.radii[index])
+
+    def gathered(self, selection: Selection, units: int, noise: float) -> tuple[float, float | None]:
+        """Where squares are mostly those of few units: their length, and over all for steps; else none.
+
+        The length is that of a unit that is drawn by its share of all squares. Over the root mean
+        square it is one where all are as long, and p^(-1/2) where a share p has all of them. The
+        longest are taken to be in the first bins whose counts together are more than noise.
+
+        units: How many there are, or were released.
+        noise: Squared length that every unit is expected to have by noise alone.
+        """
+        counts, deviation = self._counted(selection)
+        hidden = np.cumsum(counts) <= CLEAR * deviation * np.sqrt(np.arange(1, counts.size + 1))
+        shares = np.where(np.minimum.accumulate(hidden), 0.0, np.maximum(counts, 0.0)) / units
+        # Relative to the largest, so that no power overflows.
+        relative = self.radii / self.radii[0]
+        squares = np.maximum(relative**2 / math.sqrt(2) - noise / self.radii[0] ** 2, 0.0)
+        whole, fourth = float(shares @ squares), float(shares @ squares**2)
+        if fourth <= (FEW * whole) ** 2:
+            return 0.0, None
+        return float(self.radii[0]) * math.sqrt(fourth / whole), math.sqrt(fourth) / whole / PEAK
 
     def typical(self, selection: Selection, units: int) -> tuple[float, float]:
         """Root mean square of the lengths of so many units, and their share: see `typical_length`."""
@@ -326,7 +351,12 @@ class MomentsDesign:
         square = math.ldexp(last.power, -4 * self.outer.exponent) * self.order**2 / size**2
         pairs = zip(self.choices, chosen, strict=True)
         radii = tuple(choice.radius(selection, size, square) for choice, selection in pairs)
-        found = replace(found, selections=tuple(chosen), radii=radii)
+        peak = None
+        if self.focus is not None:
+            noise = float(np.sum(found.mean_power / found.weights**2))
+            length, peak = self.choices[0].gathered(chosen[0], size, noise)
+            radii = (max(radii[0], length),)
+        found = replace(found, selections=tuple(chosen), radii=radii, peak=peak)
         if self.decay is not None:
             deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():
