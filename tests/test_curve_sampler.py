@@ -25,7 +25,7 @@ from dpfda.privacy.guarantees import (
     within,
 )
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.moments import MomentsDesign
+from dpfda.publication.moments import FEW, PEAK, MomentsDesign, RadiusChoice
 from dpfda.sampler.plan import SCORES
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, score_axes
 from dpfda.testing import check_release, check_summary
@@ -172,7 +172,7 @@ def test_one_unit_adds_no_more_than_the_ball_with_its_constant() -> None:
 def test_the_last_step_sees_leading_directions_as_large_and_others_smaller() -> None:
     """Along axes, without noise: by twelve over the direction's number."""
     design = estimator(domain=None, delta="1e-5").plan(5000, np.linspace(0, 2, 60)).design
-    deviations = 0.3 / (1.0 + np.arange(design.size))
+    deviations = 0.6 / (1.0 + np.arange(design.size))
     rows = np.random.default_rng(6).normal(size=(5000, design.size)) * deviations
     moments = design.published(rows, len(rows), lambda law: [0] * law.components)
     assert np.diag(moments.matrix) == pytest.approx(deviations**2, rel=0.15)
@@ -183,7 +183,7 @@ def test_the_last_step_sees_leading_directions_as_large_and_others_smaller() -> 
     )
     far = np.minimum(1.0, 12 / (1.0 + np.arange(design.size)))
     assert last / last[0] == pytest.approx(far, rel=0.25)
-    assert before / before[0] == pytest.approx(np.ones(design.size), rel=0.3)
+    assert before / before[0] == pytest.approx(np.ones(design.size), rel=0.35)
     assert last[0] > 1.2 * before[0]
 
 
@@ -225,6 +225,37 @@ def test_small_components_are_measured_with_a_delta() -> None:
         shifts.append(abs(found[:, 1].mean() - scores[:, 1].mean()) / 0.03)
     assert 0.7 < np.median(ratios) < 1.4
     assert np.median(shifts) < 0.5
+
+
+def test_curves_that_are_mostly_zero_keep_their_variance() -> None:
+    """Only 15 in 100 curves deviate: a radius for most of them, and steps, would leave them out."""
+    random, at = np.random.default_rng(8), np.linspace(0, 2 * np.pi, 30)
+    modes = np.array([0 * at + 0.1, 0.08 * np.sin(at), 0.08 * np.cos(at)])
+    curves = np.zeros((5000, 30))
+    some = random.random(5000) < 0.15
+    curves[some] = np.clip(0.3 + random.standard_normal((some.sum(), 3)) @ modes, 0, 1)
+    for _ in range(3):
+        made = PrivateCurveSampler(1, delta=1e-5, bounds=(0, 1)).fit(curves).release_
+        found = made.sample(5000, 1).var(axis=0).sum() / curves.var(axis=0).sum()
+        assert 0.35 < found < 1.3
+        assert made.moments.peak is not None
+        assert 1.25 < made.moments.peak < 3
+        again = type(made).from_json(json.loads(json.dumps(made.to_json())))
+        assert np.array_equal(again.moments.matrix, made.moments.matrix)
+    assert estimator(delta=1e-5).fit(made_up(5000)).release_.moments.peak is None
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_squares_of_few_units_are_told_from_noisy_counts(share: float) -> None:
+    """A unit drawn by its share of squares is share^(-1/2) times as long as the root mean square."""
+    choice = RadiusChoice(8.0, PureDP("0.5"), Neighbours.REPLACE_ONE)
+    lengths = np.where(np.arange(5000) < share * 5000, 1.7, 0.02)
+    found = [choice.gathered(choice.released(lengths), 5000, 0.0) for _ in range(20)]
+    few = share < 1 / FEW**2
+    assert all((length > 0) == few == (peak is not None) for length, peak in found)
+    if few:
+        assert np.allclose([peak for _, peak in found], share**-0.5 / PEAK, rtol=0.2)
+        assert all(1.5 < length < 2.1 for length, _ in found)
 
 
 def test_without_noise_synthetic_curves_are_like_the_real_ones() -> None:

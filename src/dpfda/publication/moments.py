@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
-from dpfda.mechanisms.design.radii import candidate_radii, choose_radius, typical_length
+from dpfda.mechanisms.design.radii import candidate_radii, typical_length
 from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, gaussian_ratio, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
@@ -27,11 +27,15 @@ from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
 from dpfda.releases.staged import Selection
 
-# Share of the units that the radius may clip, that of joint designs, and allowance for noise, in
-# deviations of a sum of counts.
-CLIPPED, JOINT_CLIPPED, ALLOWED = 0.03, 0.15, 1.0
+# Radii of second moments, in typical lengths, as small ones have little noise; and with a focus. Where
+# the noise of counts is less than such a share of the units, radii grow until nothing is clipped.
+RADIUS, FOCUSED, QUIET = 0.7, 1.0, 0.015
 # Lengths may be shorter than the least candidate by so many powers of the root of two.
 SHORTER = 8
+# A unit drawn by its share of squares is so many times as long as the root mean square, or more, where
+# these are of few units; vectors may be longer then, by that ratio over the second. The longest lengths
+# are in bins whose counts together are so many deviations of noise.
+FEW, PEAK, CLEAR = 2.0, 1.6, 5.0
 
 
 # A share of the budget: pure, or of rho.
@@ -73,14 +77,12 @@ class RadiusChoice:
 
     largest: Largest candidate; what is longer falls into its bin.
     part: Share of the budget.
-    clipped: Share of the units that the radius may clip.
     step: Every so many candidates are taken; few bins have little noise.
     """
 
     largest: float
     part: Part
     neighbours: Neighbours
-    clipped: float = CLIPPED
     step: int = 1
 
     @property
@@ -124,28 +126,32 @@ class RadiusChoice:
         counted = tuple(int(count) for count in noisy)
         return Selection(tuple(self.radii.tolist()), counted, COUNT_SCALE, self.noise, self.part)
 
-    def radius(self, selection: Selection, units: int, square: float) -> float:
-        """The radius for second moments, from noisy counts: post-processing.
+    def radius(self, selection: Selection, units: int, multiple: float) -> float:
+        """That of the first step of second moments, from noisy counts: so many typical lengths."""
+        length, share = self.typical(selection, units)
+        quiet = max(QUIET * units / self._counted(selection)[1], 1.0)
+        return min(float(multiple * length * (share * quiet) ** 0.25), self.largest)
 
-        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than
-        the units that may be clipped, the least candidate above which there are no more units than
-        both: noise alone then stops early by two deviations or more. Else sums of counts say little:
-        the candidate of least expected error, when lengths are log-normal as in `choose_radius`.
+    def gathered(self, selection: Selection, units: int, noise: float) -> tuple[float, float | None]:
+        """Where squares are mostly those of few units: their length, and over all for steps; else none.
+
+        The length is that of a unit that is drawn by its share of all squares. Over the root mean
+        square it is one where all are as long, and p^(-1/2) where a share p has all of them. The
+        longest are taken to be in the first bins whose counts together are more than noise.
 
         units: How many there are, or were released.
-        square: Expected squared error of the second moments without clipping, relative to radius^4.
+        noise: Squared length that every unit is expected to have by noise alone.
         """
         counts, deviation = self._counted(selection)
-        allowed = ALLOWED * deviation * np.sqrt(np.arange(1, counts.size))
-        if allowed[-1] <= self.clipped * units:
-            kept = np.cumsum(counts)[:-1] <= self.clipped * units + allowed
-            index = int(np.argmin(np.append(kept, False)))
-        else:
-            # Relative to the largest, so that no power overflows.
-            radii = self.radii / self.radii[0]
-            errors = square * radii**4
-            index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
-        return float(selection.radii[index])
+        hidden = np.cumsum(counts) <= CLEAR * deviation * np.sqrt(np.arange(1, counts.size + 1))
+        shares = np.where(np.minimum.accumulate(hidden), 0.0, np.maximum(counts, 0.0)) / units
+        # Relative to the largest, so that no power overflows.
+        relative = self.radii / self.radii[0]
+        squares = np.maximum(relative**2 / math.sqrt(2) - noise / self.radii[0] ** 2, 0.0)
+        whole, fourth = float(shares @ squares), float(shares @ squares**2)
+        if fourth <= (FEW * whole) ** 2:
+            return 0.0, None
+        return float(self.radii[0]) * math.sqrt(fourth / whole), math.sqrt(fourth) / whole / PEAK
 
     def typical(self, selection: Selection, units: int) -> tuple[float, float]:
         """Root mean square of the lengths of so many units, and their share: see `typical_length`."""
@@ -254,7 +260,7 @@ class MomentsDesign:
     def choices(self) -> list[RadiusChoice]:
         """How the length of each block of deviations is chosen."""
         return [
-            RadiusChoice(2 * bound, part, self.neighbours, JOINT_CLIPPED if self.joint else CLIPPED)
+            RadiusChoice(2 * bound, part, self.neighbours)
             for bound, part in zip(self.bounds, self._lengths, strict=True)
         ]
 
@@ -321,12 +327,14 @@ class MomentsDesign:
             choice.released(lengths(deviations[:, place] / found.weights[place]), drawn(choice.noise))
             for choice, place in zip(self.choices, found.places, strict=True)
         ]
-        # Without clipping the relative error of second moments is that of their noise.
-        (last, *_) = reversed(self.laws.values())
-        square = math.ldexp(last.power, -4 * self.outer.exponent) * self.order**2 / size**2
         pairs = zip(self.choices, chosen, strict=True)
-        radii = tuple(choice.radius(selection, size, square) for choice, selection in pairs)
-        found = replace(found, selections=tuple(chosen), radii=radii)
+        multiple, peak = RADIUS if self.focus is None else FOCUSED, None
+        radii = tuple(choice.radius(selection, size, multiple) for choice, selection in pairs)
+        if self.focus is not None:
+            noise = float(np.sum(found.mean_power / found.weights**2))
+            length, peak = self.choices[0].gathered(chosen[0], size, noise)
+            radii = (max(radii[0], length),)
+        found = replace(found, selections=tuple(chosen), radii=radii, peak=peak)
         if self.decay is not None:
             deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():

@@ -27,7 +27,7 @@ from dpfda.releases.staged import Selection
 REACH, NEAR, DROWNED = 1.3, 1.2, 0.5
 # The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
 CONSTANT = 0.5
-MOST_DECAY = 4.0
+MOST_DECAY, MOST_PEAK = 4.0, 1e6
 # So many leading directions keep their size where others are seen smaller.
 LEADING = 12
 # Draws of noise that a variance is compared with.
@@ -87,6 +87,8 @@ class Moments(file.Written):
     focus: Where given, after so many steps one sees the leading directions as it would else, and
         direction j beyond them by LEADING / j smaller: noise in the leading ones is less, as vectors
         are shorter. Moments are then those of the last two steps together. None before.
+    peak: Where given, vectors may be so many times as long before they are shortened, as squares are
+        mostly those of few units. None before, and of ordinary vectors.
     """
 
     blocks: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
@@ -101,6 +103,7 @@ class Moments(file.Written):
     steps: tuple[Step, ...] = field(metadata=file.many(Step).kept)
     decay: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     focus: int | None = field(default=None, metadata=file.whole_number(1).or_absent.kept)
+    peak: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
@@ -116,6 +119,7 @@ class Moments(file.Written):
             or not lengths <= {self.order * (self.order + 1) // 2}
             or not sizes <= {self.order}
             or not 0 <= (self.decay or 0.0) <= MOST_DECAY
+            or not 1 <= (self.peak or 1.0) <= MOST_PEAK
         ):
             raise ValueError("moments do not fit their blocks")
 
@@ -159,7 +163,7 @@ class Moments(file.Written):
         constant = [] if self.decay is None else [1.0]
         expected = np.append(self.each(self.radii) * self.weights, constant)
         found = [np.diag(expected) * math.sqrt(len(self.blocks) + len(constant))]
-        reach = REACH if self.focus is None else NEAR
+        reach = (REACH if self.focus is None else NEAR) * (self.peak or 1.0)
         for place in range(len(self.steps)):
             noise = DROWNED * math.sqrt(self.power(place) * self.order)
             values, vectors = np.linalg.eigh(self.measured(place))

@@ -6,7 +6,6 @@ import math
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.numerics.arrays import Floats
@@ -14,12 +13,9 @@ from dpfda.numerics.specials import normal_chance, normal_quantile
 
 # Candidates for the radius: those of the bound over powers of 2^(1/2).
 CANDIDATES = 11
-# Clipped parts do not all point the same way: their average is taken to be this part of their length.
-ALIGNED = 0.5
-# Lengths are taken to be log-normal, their logarithms with one of these deviations.
-WIDTHS = (0.1, 0.2, 0.4, 0.8)
+# A power of lengths is normal, or their logarithms, with one of these deviations in shares of its middle
+# (Box & Cox 1964), at so many points.
 QUANTILES = 64
-# Or a power of them is normal, with one of these deviations in shares of its middle (Box & Cox 1964).
 POWERS, SPREADS = (0.0, 1 / 3, 2 / 3, 1.0), (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 # No such law is exact: by such a share of the units it may miss each count.
 MISFIT = 0.02
@@ -49,34 +45,6 @@ def candidate_radii(radius: float) -> Floats:
     return np.asarray(radius * 2.0 ** (-np.arange(CANDIDATES) / 2))
 
 
-def choose_radius(
-    radii: Floats, counts: Floats, deviation: float, size: int, noise: ArrayLike, shorter: int = 0
-) -> int:
-    """Which candidate has the least predicted squared error of second moments, from noisy counts.
-
-    Clipping at r moves second moments by at most the average of max(length^2 - r^2, 0). Lengths are
-    taken to be log-normal, place and width unknown; these are weighed by how well they explain the noisy
-    counts, and the squared average of the excess (half of it: clipped parts do not all point the same
-    way) is added to the noise. Where counts are too noisy to tell, a large radius is chosen.
-
-    radii: array (C,). Decreasing.
-    counts: array (C,). Noisy numbers of units whose length is above the next candidate (and at most this
-        one, but for the first).
-    deviation: Standard deviation of a count's noise, which is Laplace.
-    size: Number of units, or public divisor.
-    noise: array (C,). Expected squared error of the last stage at each radius, without clipping.
-    shorter: By how many powers of the root of two the places reach below the least candidate.
-    Returns the index of the candidate.
-    """
-    place, width = (grid.ravel() for grid in np.meshgrid(_places(radii, shorter), WIDTHS))
-    above = normal_chance((place - np.log(radii[1:, None])) / width)
-    weights = _weights(above, counts, deviation, size)
-    lengths = np.exp(place[:, None] + width[:, None] * _normal_points())
-    excess = np.maximum(lengths[None] ** 2 - radii[:, None, None] ** 2, 0.0).mean(axis=2)
-    moved = (excess**2 @ weights) / weights.sum()
-    return int(np.argmin(np.asarray(noise) + ALIGNED**2 * moved))
-
-
 def typical_length(
     radii: Floats, counts: Floats, deviation: float, size: int, shorter: int = 0
 ) -> tuple[float, float]:
@@ -84,47 +52,39 @@ def typical_length(
 
     Powers of lengths are taken to be normal, or their logarithms; power, place and width are weighed by
     how well they explain the noisy counts. Where these are explained better with units beside that have
-    no length, as curves that are mostly zero, those do not count. Parameters are those of
-    `choose_radius`.
+    no length, as curves that are mostly zero, those do not count.
+
+    radii: array (C,). Decreasing.
+    counts: array (C,). Noisy numbers of units whose length is above the next candidate (and at most this
+        one, but for the first).
+    deviation: Standard deviation of a count's noise.
+    size: Number of units, or public divisor.
+    shorter: By how many powers of the root of two the places reach below the least candidate.
     """
     # Relative to the largest, so that no square overflows.
-    places = _places(radii / radii[0], shorter)
+    least = np.log(radii[-1] / radii[0]) - shorter * math.log(2) / 2
+    places = np.linspace(least, 0.0, 4 * (radii.size + shorter) - 3)
     ratios = np.log(radii[1:, None] / radii[0]) - places
     above, squares = list[Floats](), list[Floats]()
+    equal = np.asarray(normal_quantile((np.arange(QUANTILES) + 0.5) / QUANTILES))
     for power, spread in product(POWERS, SPREADS):
         raised = np.expm1(power * ratios) / power if power else ratios
         above.append(normal_chance(-raised / spread))
-        points = spread * _normal_points()
+        points = spread * equal
         shape = np.maximum(1 + power * points, 0.0) ** (1 / power) if power else np.exp(points)
         squares.append(np.exp(2 * places) * np.mean(shape**2))
     doubt, law = math.hypot(deviation, MISFIT * size), np.hstack(above)
     laws = np.hstack([share * law for share in PRESENT])
-    weights = _weights(laws, counts, doubt, size).reshape(PRESENT.size, -1)
+    ends = np.zeros((1, laws.shape[1]))
+    chances = np.diff(np.vstack([ends, laws, ends + 1]), axis=0)
+    logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / doubt
+    weights = np.exp(logs - logs.max()).reshape(PRESENT.size, -1)
     everyone, some = weights[0].sum(), LESS_LIKELY * weights[1:].sum()
     # One or the other: a mean of both would be far from either.
     likely = slice(1, None) if some > everyone else slice(0, 1)
     weights = weights[likely] / weights[likely].sum()
     square = weights.sum(axis=0) @ np.concatenate(squares)
     return float(radii[0]) * math.sqrt(square), float(PRESENT[likely] @ weights.sum(axis=1))
-
-
-def _places(radii: Floats, shorter: int) -> Floats:
-    """Logarithms of lengths, from below the least candidate to the largest."""
-    least = np.log(radii[-1]) - shorter * math.log(2) / 2
-    return np.linspace(least, np.log(radii[0]), 4 * (radii.size + shorter) - 3)
-
-
-def _weights(above: Floats, counts: Floats, deviation: float, size: int) -> Floats:
-    """How well laws (J,) explain noisy counts (C,), by their chances (C - 1, J) above each candidate."""
-    laws = above.shape[1]
-    chances = np.diff(np.vstack([np.zeros(laws), above, np.ones(laws)]), axis=0)
-    logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / deviation
-    return np.asarray(np.exp(logs - logs.max()))
-
-
-def _normal_points() -> Floats:
-    """Points of equal chances (QUANTILES,) of the standard normal law."""
-    return np.asarray(normal_quantile((np.arange(QUANTILES) + 0.5) / QUANTILES))
 
 
 def line_error(strength: float, share: float = 1.0) -> float:
