@@ -76,7 +76,7 @@ class SearchPlan(StagedPlan):
     def of(cls, whole: MeanPlan, strategy: Search) -> SearchPlan:
         """The plan that looks for bounds. Raises ParameterError if they cannot be looked for."""
         check_staged(whole, strategy)
-        if whole.centers is not None:
+        if whole.shape.centers is not None:
             raise strategy.refusal("a mean with public curves (prior)")
         if not far_enough((strategy.low, strategy.high)):
             words = "be farther apart than 2^-24 of the larger end"
@@ -170,13 +170,7 @@ class SearchPlan(StagedPlan):
 
     def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
         """The plan of the mean between public bounds, by default with what the search leaves."""
-        bound = ValueBounds(low, high)
-        asked = self.whole
-        more = {name: getattr(asked, name) for name in ("reading", "finest", "periods")}
-        return MeanPlan.of(
-            asked.basis, bound, part or self.shares[-1], asked.neighbours, asked.mechanism, asked.size,
-            asked.unit, asked.about, **more,
-        )  # fmt: skip
+        return self.whole.but(bound=ValueBounds(low, high), guarantee=part or self.shares[-1])
 
     # What to expect.
 

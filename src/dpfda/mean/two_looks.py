@@ -197,7 +197,7 @@ class LooksPlan(StagedPlan):
         if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
             return whole
         made = LooksPlan(whole, None)
-        return made if made.two_looks else replace(whole, again=LooksPlan)
+        return made if made.two_looks else replace(whole, again=LooksPlan.where_it_pays)
 
     @property
     def two_looks(self) -> bool:

@@ -67,7 +67,7 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
-    if plan.distance is not None and not plan.among:
+    if plan.distance is not None and not plan.telling.among:
         return line_with_distance(paid.release, sums, total, plan, draw)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)

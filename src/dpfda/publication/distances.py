@@ -113,7 +113,9 @@ def measured_alike(plans: Sequence[MeanPlan]) -> bool:
         return True
     rules = [known(plan.on_grid).rule for plan in plans]
     sizes = tuple(plan.size for plan in plans)
-    return all(rules[0].same(rule) for rule in rules) and {plan.among for plan in plans} == {sizes}
+    return all(rules[0].same(rule) for rule in rules) and {plan.telling.among for plan in plans} == {
+        sizes
+    }
 
 
 def line_in_integers(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:

@@ -71,7 +71,7 @@ class MeanPlan(MeanDesign):
         Raises DpfdaError if the noise gives more than its part of the budget.
         """
         problem = self.problem(size)
-        achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
+        achieved = self.achieved(design, size)
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
@@ -191,18 +191,19 @@ class MeanPlan(MeanDesign):
             apart[place, width > 0] = off[width > 0] / width[width > 0]
             lines.append(release)
         answers = list[ReleasedMean]()
-        own = self.among.index(self.size or 0) if self.among else 0
+        among = self.telling.among
+        own = among.index(self.size or 0) if among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
-            if not self.among:
+            if not among:
                 largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
                 numbers = np.rint(largest + drawn).astype(int).tolist()
                 answers.append(replace(release, distance=told_by(numbers, half, law)))
                 continue
             # Of the other groups, which are examples too.
-            others = [(place + group - own) % len(made) for group in range(len(self.among))]
-            both = told_of_groups(apart[others], self.among)
+            others = [(place + group - own) % len(made) for group in range(len(among))]
+            both = told_of_groups(apart[others], among)
             numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
-            distance = GroupDistance(numbers[0], half, law, numbers[1], self.among, own)
+            distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
             answers.append(replace(release, distance=distance))
         return answers
 

@@ -36,6 +36,7 @@ from dpfda.publication import (
     publish_parallel,
     read_ledger,
 )
+from dpfda.publication.distance_noise import Telling
 from dpfda.publication.means import released_mean
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
@@ -112,7 +113,7 @@ class ComparisonPlan(PlanOfMeans):
             for name, part in self.parts.items()
         }
         plan = replace(self, parts=parts)
-        return plan.measuring if self.one.measures_distance else plan
+        return plan.measuring if self.one.telling.asked else plan
 
     @property
     def n(self) -> int | None:
@@ -167,7 +168,8 @@ def among(plans: Sequence[MeanPlan]) -> list[MeanPlan]:
     """
     sizes = tuple(plan.size or 0 for plan in plans)
     known = all(sizes) and getattr(plans[0].mechanism, "mechanism", None) == "auto"
-    return [replace(plan, measures_distance=True, among=sizes) if known else plan for plan in plans]
+    telling = Telling(asked=True, among=sizes)
+    return [replace(plan, telling=telling) if known else plan for plan in plans]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ from dpfda.noise import (
     body_noise,
     cost_of,
     gaussian_on_body,
-    pure_budget,
 )
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
@@ -293,8 +292,7 @@ class RunningPlan(PlanOfMeans):
 
     def _strength(self) -> float:
         """The number n epsilon of one month with the whole budget, as for replace-one neighbours."""
-        pure = float(pure_budget(without_delta(self.one.guarantee)))
-        return 2 * (self.one.n or 2) * pure / self.neighbours.differences(1)
+        return self.one.strength(self.one.guarantee, self.one.n or 2)
 
     # What is charged.
 

@@ -38,6 +38,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
+from dpfda.publication.distance_noise import Telling
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
@@ -79,8 +80,8 @@ class VectorPlan(PlanOfMeans):
         """The same, with how far each line is from its mean, by sides of one box, where that pays."""
         if not isinstance(self.whole, PureDP):
             return self
-        lines = len(self.shares)
-        shares = {k: replace(plan.measuring, lines=lines) for k, plan in self.shares.items()}
+        telling = Telling(asked=True, lines=len(self.shares))
+        shares = {k: replace(plan, telling=telling) for k, plan in self.shares.items()}
         return VectorPlan(shares, self.whole)
 
     @cached_property

@@ -253,7 +253,9 @@ class OneDraw:
                 self.plans[name],
                 guarantee=self.guarantee,
                 drawn=design,
-                beside=sides[name][1] if name in sides else None,
+                telling=replace(
+                    self.plans[name].telling, beside=sides[name][1] if name in sides else None
+                ),
             )
             for name, design in self.designs.items()
         }
@@ -286,9 +288,9 @@ def publish_in_one_draw(
         design, total = paid[name].design, totals[name]
         sums = plan.measure(total, design)
         released[name] = paid[name].release(sums.with_noise(noise[name][: design.components]))
-        if plan.beside is not None:
+        if (beside := plan.telling.beside) is not None:
             line, sides = cast("ReleasedFunction", released[name]), noise[name][design.components :]
-            released[name] = with_distance(line, total, plan, plan.beside, sides)
+            released[name] = with_distance(line, total, plan, beside, sides)
     return released, whole.fulfilled(achieved)
 
 
