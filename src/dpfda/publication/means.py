@@ -264,13 +264,8 @@ class PlanOfMeans(Plan):
     bounded: Mapping[str, object] = said_by("one.bounded")
     about: Mapping[str, object] = said_by("one.about")
 
-    @property
-    def functions(self) -> str:
-        return self.one.functions
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.one.scale
+    functions = said_by("one.functions")
+    scale = said_by("one.scale")
 
     @property
     def expected_of(self) -> MeanPlan | None:

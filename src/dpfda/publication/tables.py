@@ -130,9 +130,7 @@ class OfTable(PlanAgain):
     neighbours: Neighbours = said_by("table.neighbours")
     unit: str = said_by("table.unit")
 
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
+    noise_words = said_by("table.described")
 
     @property
     def n(self) -> int | None:
@@ -161,10 +159,8 @@ class TablePlan(OfTable, Generic[Made]):
     def costs(self) -> dict[str, Cost]:
         return self.table.costs()
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What is charged: without delta where the noise needs none."""
-        return self.table.charged
+    # What is charged: without delta where the noise needs none.
+    guarantee = said_by("table.charged")
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -387,9 +383,7 @@ class CornersPlan(TablePlan[Made]):
         f"{ORDINARY} means, observations spread evenly"
     )
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
+    size = said_by("table.public_size")
 
     def outlook(self, quick: bool = False) -> Outlook:
         tried = self._tables(quick)

@@ -24,13 +24,13 @@ from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
-    Neighbours,
     ZeroConcentratedDP,
     added,
     within,
 )
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
+from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
@@ -92,13 +92,8 @@ class VectorPlan(PlanAgain):
     unit: str
     about: Mapping[str, object]
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.design.neighbours
+    guarantee = said_by("whole")
+    neighbours = said_by("design.neighbours")
 
     @property
     def limits(self) -> tuple[Floats, Floats]:

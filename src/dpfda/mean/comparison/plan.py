@@ -13,7 +13,6 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.ordinary import Outlook, widest
-from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.mean.comparison.borrowing import borrowing
 from dpfda.mean.comparison.release import ReleasedComparison
@@ -38,6 +37,7 @@ from dpfda.publication import (
 )
 from dpfda.publication.distance_noise import Telling
 from dpfda.publication.means import released_mean
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
@@ -135,9 +135,7 @@ class ComparisonPlan(PlanOfMeans):
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         return widest(part.outlook_width(level, quick) for part in self._sizes())
 
-    @property
-    def noise_words(self) -> str:
-        return self.one.noise_words
+    noise_words = said_by("one.noise_words")
 
 
 def publish_comparison(
@@ -244,25 +242,14 @@ class PooledComparison(PooledSum):
         summation = open_summation(plan.one, lambda n: plan.of_sizes([n] * len(keys)).one)
         return cls(PooledMean(settings, summation), plan, keys)
 
-    @property
-    def settings(self) -> Settings:  # type: ignore[override]
-        return self.one.settings
+    settings = said_by("one.settings")
+    largest = said_by("one.largest")
+    thresholds = said_by("one.thresholds")
+    stated_basis = said_by("one.stated_basis")
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
         return len(self.keys) * (self.one.numbers + 1)
-
-    @property
-    def largest(self) -> int:  # type: ignore[override]
-        return self.one.largest
-
-    @property
-    def thresholds(self) -> bool:
-        return self.one.thresholds
-
-    @property
-    def stated_basis(self) -> Functions | None:
-        return self.one.stated_basis
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]

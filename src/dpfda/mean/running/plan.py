@@ -48,6 +48,7 @@ from dpfda.numerics.parameters import known, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
+from dpfda.publication.plan import said_by
 from dpfda.releases.promise import ALL
 
 # Entries are in units of 2^-BITS, and weights of noisy rows, where there are several, of 2^-SHIFT.
@@ -205,9 +206,7 @@ class RunningPlan(PlanOfMeans):
         kept = isinstance(self.chosen.law, GaussianNoise)
         return self.one.guarantee if kept else without_delta(self.one.guarantee)
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.one.size
+    size = said_by("one.size")
 
     @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]

@@ -41,6 +41,7 @@ from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, re
 from dpfda.publication.distance_noise import Telling
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Beside, Labels, Records
@@ -94,17 +95,10 @@ class VectorPlan(PlanOfMeans):
         """Plan of each channel's mean, with the noise that it will have."""
         return self.shares if self.draw is None else self.draw.seen
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.one.size
-
-    @property
-    def expected_size(self) -> int | None:  # type: ignore[override]
-        return self.one.expected_size
+    guarantee = said_by("whole")
+    size = said_by("one.size")
+    expected_size = said_by("one.expected_size")
+    tuning = said_by("one.tuning")
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -119,10 +113,6 @@ class VectorPlan(PlanOfMeans):
             if all(part.about.get(key) == value for part in self.parts.values())
         }
         return {**same, "summary": f"mean curve with {so_many(len(self.shares), 'value')}"}
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.one.tuning
 
     def entry(self) -> dict[str, object]:
         return self.one.entry() | {"bound": self.bounded["description"]}
