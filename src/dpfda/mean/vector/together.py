@@ -49,14 +49,14 @@ from dpfda.noise import (
 )
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
-from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
 from dpfda.publication.averages import Paid, check, publish
+from dpfda.publication.charging import kept_within
 from dpfda.publication.distances import with_distance
+from dpfda.publication.needed import times
 from dpfda.releases.distance import moved
 from dpfda.releases.function import ReleasedFunction
 
@@ -70,12 +70,8 @@ def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
     Basic composition: epsilon and delta add up, and so do zero-concentrated losses (Bun & Steinke 2016,
     Lemma 2.3).
     """
-    share = Fraction(1, parts)
-    if isinstance(guarantee, ZeroConcentratedDP):
-        return ZeroConcentratedDP(guarantee.rho * share)
-    if isinstance(guarantee, PureDP):
-        return PureDP(guarantee.epsilon * share)
-    return ApproximateDP(guarantee.epsilon * share, guarantee.delta * share)
+    share = times(guarantee, Fraction(1, parts))
+    return replace(share, delta=share.delta / parts) if isinstance(share, ApproximateDP) else share
 
 
 def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
@@ -228,17 +224,12 @@ class OneDraw:
         if isinstance(self.noise, BoxNoise):
             sides = tuple(side for plan in self.plans.values() for side in _sides(plan))
             return recomputed(self.noise, "box", sides, PureDP(self.guarantee.epsilon))
-        epsilon, lost = self.guarantee.epsilon, Fraction(0)
+        lost = Fraction(0)
         for name, design in self.designs.items():
             differences = _problem(self.plans[name]).differences(design)
             rho = design.noise.achieved(*differences, ZeroConcentratedDP(Fraction(1)))
             lost += cast("ZeroConcentratedDP", rho).rho
-        achieved = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * lost)))
-        if not within(achieved, self.guarantee):
-            raise DpfdaError(
-                f"The mechanism's noise gives {achieved}, which is more than {self.guarantee}."
-            )
-        return achieved
+        return kept_within(ZeroConcentratedDP(lost), self.guarantee)
 
     def costs(self) -> dict[str, Cost]:
         """What the one stage costs."""
