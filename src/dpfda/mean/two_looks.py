@@ -284,7 +284,9 @@ class LooksPlan(StagedPlan):
         return GAINED * (LEAST / strength) ** FALLING if self.two_looks else 1.0
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return self._over_ordinary(self.expected_of.outlook(quick))
+        # For most, who may fill their bounds, as in one look.
+        one = self.expected_of.outlook(quick)
+        return None if one is None else Outlook(one.typical * self.gained, one.most)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
@@ -293,10 +295,6 @@ class LooksPlan(StagedPlan):
         one = self.expected_of.outlook_width(level, quick)
         wider = WIDER if self.two_looks else 1.0
         return None if one is None else Outlook(one.typical, wider * one.most)
-
-    def _over_ordinary(self, one: Outlook | None) -> Outlook | None:
-        """For most, who may fill their bounds, as in one look."""
-        return None if one is None else Outlook(one.typical * self.gained, one.most)
 
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """As `MeanPlan.expected_error`."""

@@ -21,9 +21,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.scan import classes_in
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
 
 def enclosing_width(norm: AnyNorm, width: Sequence[int]) -> int:
@@ -99,6 +99,19 @@ def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: 
     """
     check_own(noise, requested)
     return noise.achieved(norm, width, requested)
+
+
+def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
+    """What noise gives; a rho as the delta that it has at the epsilon of the part, if that has one.
+
+    Raises DpfdaError if it is more than the part.
+    """
+    if isinstance(achieved, ZeroConcentratedDP) and isinstance(part, ApproximateDP):
+        delta = gaussian_delta(part.epsilon, root_at_least(2 * achieved.rho))
+        achieved = ApproximateDP(part.epsilon, delta)
+    if not within(achieved, part):
+        raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
+    return achieved
 
 
 def check_own(noise: AnyLaw, requested: Guarantee) -> None:

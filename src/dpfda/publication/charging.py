@@ -13,9 +13,9 @@ import flint
 import numpy as np
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
+from dpfda.noise.charges import kept_within
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.errors import (
-    DpfdaError,
     FittedStepWarning,
     LedgerError,
     ParameterError,
@@ -23,15 +23,8 @@ from dpfda.numerics.errors import (
 )
 from dpfda.privacy.caveats import STEPS, fitted_steps, is_charged
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    Neighbours,
-    ZeroConcentratedDP,
-    within,
-)
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import Reservation, named_ledger
 from dpfda.privacy.ledger.named import Paying
 
@@ -89,19 +82,6 @@ def recomputed(
     else:
         achieved = achieved_guarantee(cast("NoiseLaw", noise), norm, width, part)
     return kept_within(achieved, part)
-
-
-def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
-    """What noise gives; a rho as the delta that it has at the epsilon of the part, if that has one.
-
-    Raises DpfdaError if it is more than the part.
-    """
-    if isinstance(achieved, ZeroConcentratedDP) and isinstance(part, ApproximateDP):
-        delta = gaussian_delta(part.epsilon, root_at_least(2 * achieved.rho))
-        achieved = ApproximateDP(part.epsilon, delta)
-    if not within(achieved, part):
-        raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
-    return achieved
 
 
 def stamp() -> dict[str, object]:

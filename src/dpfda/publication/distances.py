@@ -30,30 +30,13 @@ import numpy as np
 from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
-from dpfda.publication.means import MeanPlan, ReleasedMean
+from dpfda.publication.means import MeanPlan
 from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
-
-
-def line_with_distance(
-    release: Callable[[tuple[int, ...]], ReleasedMean],
-    sums: IntegerSum,
-    total: IntegerSum,
-    plan: MeanPlan,
-    draw: Draw,
-) -> ReleasedFunction:
-    """What `release` makes of noisy sums, with its largest distance from the mean; see `with_distance`.
-
-    sums: Those that the design of the plan adds noise to. Private.
-    """
-    cells, told = known(plan.public_design).noise, known(plan.distance)
-    own, noise = drawn_in_box(cells, told.law, draw) if told.in_box else (draw(cells), None)
-    line = cast("ReleasedFunction", release(sums.with_noise(own)))
-    return with_distance(line, total, plan, told.law, draw(told.law) if noise is None else noise)
 
 
 def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
@@ -113,9 +96,8 @@ def measured_alike(plans: Sequence[MeanPlan]) -> bool:
         return True
     rules = [known(plan.on_grid).rule for plan in plans]
     sizes = tuple(plan.size for plan in plans)
-    return all(rules[0].same(rule) for rule in rules) and {plan.telling.among for plan in plans} == {
-        sizes
-    }
+    together = {plan.telling.among for plan in plans} == {sizes}
+    return together and all(rules[0].same(rule) for rule in rules)
 
 
 def line_in_integers(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:

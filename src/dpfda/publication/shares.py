@@ -18,14 +18,13 @@ from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import Paying
 from dpfda.publication.charging import charge, recomputed
-from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.means import Framed, MeanPlan, ReleasedMean
 from dpfda.publication.needed import times
 from dpfda.publication.plan import Plan
 
@@ -193,15 +192,15 @@ def publish_shared(
     """
     design, certificate = replace(designed(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
-    public = around(plan, design, size, certificate)
+    framed = around(plan, design, size, certificate)
     charge(paying, certificate, plan.entry())
-    return released_mean(public, design, total.with_noise([0] * law.components))
+    return framed.release(total.with_noise([0] * law.components))
 
 
-def around(plan: MeanPlan, design: Design, size: int | Fraction, certificate: Certificate) -> Json:
+def around(plan: MeanPlan, design: Design, size: int | Fraction, certificate: Certificate) -> Framed:
     """What a mean of so many units is released with, made before its total is opened."""
-    public = plan.around(math.floor(size), design, float(size), certificate)
-    return {**public, "about": counted(public["about"], size)}
+    framed = plan.around(math.floor(size), design, float(size), certificate)
+    return framed.saying(**counted({}, size))
 
 
 def counted(about: Mapping[str, object], size: object) -> dict[str, object]:

@@ -244,7 +244,10 @@ def for_population(
         raise ParameterError("variance", words, "None", "It must be known to be public.")
     said = STATED if largest is not None else BOUNDED
     if limits is not None:
-        allowed = _allowed(band, limits)
+        # What bounds on values allow for a mean inside the band.
+        (lower, upper), middle = limits, (limits[0] + limits[1]) / 2
+        nearest = np.clip(middle, band.lower, band.upper)
+        allowed = np.maximum((upper - nearest) * (nearest - lower), 0.0)
         largest = allowed if largest is None else np.minimum(largest, allowed)
     assert largest is not None  # noqa: S101
     deviation = np.sqrt(largest / size)
@@ -288,13 +291,6 @@ def sampled(
     )
     lower, upper = np.minimum(band.lower, values) - reach, np.maximum(band.upper, values) + reach
     return settled(replace(band, lower=lower, upper=upper, level=level), values, limits)
-
-
-def _allowed(band: Band, limits: Limits) -> Floats:
-    """Largest variance (k,) that bounds on values allow for a mean inside the band."""
-    lower, upper = limits
-    nearest = np.clip((lower + upper) / 2, band.lower, band.upper)
-    return np.asarray(np.maximum((upper - nearest) * (nearest - lower), 0.0))
 
 
 def stated_variance(variance: Variance | None, points: Floats) -> Floats | None:

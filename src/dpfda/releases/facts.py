@@ -112,7 +112,7 @@ class BandFact:
                 f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at "
                 f"once, within {largest} of the published values"
             )
-            text += f", and typically within {typical}" if self._uneven else ""
+            text += f", and typically within {typical}" if typical != largest else ""
             text += f" ({said.unit})."
             if alone != largest:
                 text += (
@@ -140,10 +140,6 @@ class BandFact:
         cases = said.among.partition(" ")[0]
         often = f"in {often} of 100 {cases}"
         return f"meant to hold {said.legend} everywhere {often}: {within} ({said.unit})"
-
-    @property
-    def _uneven(self) -> bool:
-        return number(self.typical) != number(self.largest)
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""

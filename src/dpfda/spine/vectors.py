@@ -13,6 +13,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bounds import Norm, ValueBounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
+from dpfda.noise.charges import kept_within
 from dpfda.noise.gaussian import gaussian_loss
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats, Integers
@@ -25,7 +26,6 @@ from dpfda.privacy.guarantees import (
     added,
 )
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
-from dpfda.publication.charging import kept_within
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
 from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units

@@ -36,7 +36,6 @@ from dpfda.publication import (
     read_ledger,
 )
 from dpfda.publication.distance_noise import Telling
-from dpfda.publication.means import released_mean
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
@@ -357,11 +356,11 @@ class PooledComparison(PooledSum):
         whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
         plans = shared.of_sizes(whole).parts.values()
         pairs = zip(plans, sizes, strict=True)
-        public = [around(plan, design, own, certificate) for plan, own in pairs]
+        framed = [around(plan, design, own, certificate) for plan, own in pairs]
         charge(read_ledger(ledger), certificate, shared.entry())
         released = [
-            cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))
-            for each, own in zip(public, sums, strict=True)
+            cast("ReleasedFunction", each.release(own.with_noise([0] * law.components)))
+            for each, own in zip(framed, sums, strict=True)
         ]
         return ReleasedComparison(dict(zip(self.plan.parts, released, strict=True)))
 

@@ -254,7 +254,9 @@ class RunningPlan(PlanOfMeans):
         pure = without_delta(self.one.guarantee)
         # Between one month and all of them.
         strength = self._strength() / made.moved("box") * made.column[0] * self.steps**0.5
-        cells = equal_cells(self._points, max(number_of_cells(self._points, strength), self._fewest))
+        # A stated detail needs cells of its own.
+        fewest = len(known(self.one.curves).cells or ())
+        cells = equal_cells(self._points, max(number_of_cells(self._points, strength), fewest))
         return Rows(made, cells, body_noise("box", self.moved(made, cells, "box"), pure))  # type: ignore[arg-type]
 
     def _gaussian(self) -> Rows:
@@ -282,12 +284,6 @@ class RunningPlan(PlanOfMeans):
     @property
     def _points(self) -> int:
         return int(flat_grid(self.one.basis).size)
-
-    @property
-    def _fewest(self) -> int:
-        """Cells that a stated detail needs."""
-        curves = self.one.curves
-        return 0 if curves is None or curves.cells is None else len(curves.cells)
 
     def _strength(self) -> float:
         """The number n epsilon of one month with the whole budget, as for replace-one neighbours."""

@@ -39,7 +39,6 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
 from dpfda.publication.distance_noise import Telling
-from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
@@ -321,8 +320,7 @@ class PooledVector(PooledSum):
             made = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            public = around(plan, made, units, certificate)
-            released[name] = released_mean(public, made, noisy[own])
+            released[name] = around(plan, made, units, certificate).release(noisy[own])
         return ReleasedVector(released, certificate)
 
 

@@ -47,15 +47,16 @@ from dpfda.noise import (
     gaussian_ratio,
     parts_of,
 )
+from dpfda.noise.charges import kept_within
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
-from dpfda.publication.averages import Paid, check, publish
-from dpfda.publication.charging import kept_within
+from dpfda.publication.averages import check, publish
 from dpfda.publication.distances import with_distance
+from dpfda.publication.means import Framed
 from dpfda.publication.needed import times
 from dpfda.releases.distance import moved
 from dpfda.releases.function import ReleasedFunction
@@ -251,9 +252,9 @@ class OneDraw:
             for name, design in self.designs.items()
         }
 
-    def paid(self, certificate: Certificate) -> dict[str, Paid]:
+    def paid(self, certificate: Certificate) -> dict[str, Framed]:
         """All but the outputs; each part's law is recomputed and must keep the guarantee of all."""
-        return {name: cast("Paid", check(plan, certificate)) for name, plan in self.seen.items()}
+        return {name: cast("Framed", check(plan, certificate)) for name, plan in self.seen.items()}
 
 
 def publish_in_one_draw(
