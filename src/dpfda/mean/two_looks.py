@@ -61,7 +61,7 @@ from dpfda.publication import (
     publish_curve,
 )
 from dpfda.publication.distance_noise import DistanceNoise
-from dpfda.publication.distances import drawn_in_box, with_distance
+from dpfda.publication.distances import line_and_noise, with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
@@ -137,15 +137,10 @@ def published(
     own: Certificate,
     draw: Draw = EXACT,
 ) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A closer look, and the noise on what tells the largest distance, where it is of its own box.
-
-    summed: What gets noise. Private.
-    """
-    if told is None or not told.in_box:
+    """A closer look of what gets noise, and the noise on what tells the largest distance, if that is."""
+    if told is None:
         return publish_curve(summed, closer, own, draw), ()
-    paid = pay(summed, closer, certificate=own)
-    drawn, noise = drawn_in_box(paid.design.noise, told.law, draw)
-    return cast("ReleasedFunction", paid.release(summed.with_noise(drawn))), noise
+    return line_and_noise(summed, pay(summed, closer, certificate=own), told, draw)
 
 
 def may_look(whole: MeanPlan) -> bool:
@@ -417,7 +412,7 @@ def looked(
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     if told is None:
         return made
-    return with_distance(made, total, plan.whole, told.law, noise or draw(told.law))
+    return with_distance(made, total, plan.whole, told.law, noise)
 
 
 def assembled(

@@ -22,7 +22,7 @@ from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
 from dpfda.publication.distances import (
     Draw,
-    drawn_in_box,
+    line_and_noise,
     measured_alike,
     with_distance,
     with_distances,
@@ -54,12 +54,8 @@ def publish(
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
     if plan.distance is not None and not plan.telling.among:
-        told = plan.distance
-        own, noise = (
-            drawn_in_box(design.noise, told.law, draw) if told.in_box else (draw(design.noise), None)
-        )
-        line = cast("ReleasedFunction", paid.release(sums.with_noise(own)))
-        return with_distance(line, total, plan, told.law, draw(told.law) if noise is None else noise)
+        line, noise = line_and_noise(sums, paid, plan.distance, draw)
+        return with_distance(line, total, plan, plan.distance.law, noise)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if not design.counts:

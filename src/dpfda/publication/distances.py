@@ -30,7 +30,8 @@ import numpy as np
 from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
-from dpfda.publication.means import MeanPlan
+from dpfda.publication.distance_noise import DistanceNoise
+from dpfda.publication.means import Framed, MeanPlan
 from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
@@ -39,11 +40,18 @@ Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
 
 
-def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
-    """One draw from a box on what both parts of it see: noise of the one, and of the other."""
-    scales = [cast("BoxPartNoise", part).scales for part in (cells, sides)]
-    noise = draw(BoxNoise((*scales[0], *scales[1])))
-    return noise[: len(scales[0])], noise[len(scales[0]) :]
+def line_and_noise(
+    sums: IntegerSum, framed: Framed, told: DistanceNoise, draw: Draw
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A line, and the noise on what tells its largest distance: one draw where both are of one box."""
+    cells = framed.design.noise
+    if told.in_box:
+        parts = [cast("BoxPartNoise", part).scales for part in (cells, told.law)]
+        drawn, count = draw(BoxNoise((*parts[0], *parts[1]))), cells.components
+        own, noise = drawn[:count], drawn[count:]
+    else:
+        own, noise = draw(cells), draw(told.law)
+    return cast("ReleasedFunction", framed.release(sums.with_noise(own))), noise
 
 
 def with_distance(
