@@ -41,7 +41,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve, recomputed
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
 from dpfda.publication.distances import with_distance
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights
@@ -106,9 +106,9 @@ class SearchPlan(StagedPlan):
 
     def counting(self, cells: int, part: PureDP) -> NoiseLaw:
         """Law of the noise on a histogram with a part of the budget."""
-        noise, _, norm, width = share_noise(cells, part, self.whole.neighbours, "laplace")
-        recomputed(noise, norm, width, part)
-        return noise
+        noise = share_noise(cells, part, self.whole.neighbours, "laplace")
+        noise.achieved()
+        return noise.law
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]

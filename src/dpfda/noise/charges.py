@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,18 +87,22 @@ def scaled_up(shape: Sequence[Fraction], factor: Fraction) -> tuple[int, ...]:
     return tuple(max(1, math.ceil(factor * value)) for value in shape)
 
 
-def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: Any, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
     noise: In force.
     norm: {"l1", "l2", "linf", "box", "ellipsoid"}. Kind of the set in which neighbouring sums differ.
-    width: Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
+    width: Its radius; for a box or an ellipsoid its size in each coordinate, in grid units; of sums of
+        outer products an `OuterDifference`, whatever the norm.
     requested: Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
     Raises RefusedMechanismError if the law cannot give a guarantee of this kind, or has its loss from
     another law.
     """
     check_own(noise, requested)
-    return noise.achieved(norm, width, requested)
+    law: Any = noise
+    moved = (norm, width) if isinstance(width, int | tuple) else (width,)
+    found: Guarantee = law.achieved(*moved, requested)
+    return found
 
 
 def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
@@ -139,6 +143,24 @@ def cost_of(noise: AnyLaw, achieved: Guarantee, requested: Guarantee) -> Cost:
         requested = PureDP(requested.epsilon)
     own = {"draw", "loss"} <= vars(type(noise)).keys()
     return Cost(requested, noise.loss(requested) if own else None)
+
+
+class Calibrated(NamedTuple):
+    """A law in force, what is charged, and how far neighbours differ in the norm that it needs."""
+
+    law: NoiseLaw
+    charged: Guarantee
+    norm: AnyNorm
+    width: Any
+
+    def achieved(self) -> Guarantee:
+        """What it gives, recomputed. Raises DpfdaError if that is more than is charged."""
+        found = achieved_guarantee(self.law, self.norm, self.width, self.charged)
+        return kept_within(found, self.charged)
+
+    def cost(self) -> Cost:
+        """What a release with it costs."""
+        return cost_of(self.law, self.achieved(), self.charged)
 
 
 def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:

@@ -7,14 +7,13 @@ import platform
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import cast
 
 import flint
 import numpy as np
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.charges import kept_within
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.errors import (
     FittedStepWarning,
     LedgerError,
@@ -77,11 +76,7 @@ def recomputed(
 
     Raises DpfdaError if it does.
     """
-    if isinstance(width, OuterDifference):
-        achieved = achieved_symmetric(cast("SymmetricNoise", noise), width, part)
-    else:
-        achieved = achieved_guarantee(cast("NoiseLaw", noise), norm, width, part)
-    return kept_within(achieved, part)
+    return kept_within(achieved_guarantee(noise, norm, width, part), part)
 
 
 def stamp() -> dict[str, object]:

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import cast
 
 from dpfda.mechanisms import Design
-from dpfda.noise import AnyNorm, NoiseLaw, Width
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -91,9 +91,7 @@ class Sharing:
         """
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
         drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
-        if isinstance(width, OuterDifference):
-            return achieved_symmetric(cast("SymmetricNoise", drawn), width, asked)
-        return drawn.achieved(self.norm, width, asked)
+        return achieved_guarantee(drawn, self.norm, width, asked)
 
     def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.

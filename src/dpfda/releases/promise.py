@@ -29,7 +29,6 @@ from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
     SymmetricNoise,
-    achieved_symmetric,
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json, mapping, name
@@ -257,8 +256,6 @@ class AddedNoise(NamedTuple):
         return None
 
     def _exactly(self, asked: Guarantee) -> Guarantee:
-        if isinstance(self.width, OuterDifference):
-            return achieved_symmetric(self.noise, self.width, asked)
         return achieved_guarantee(self.noise, self.norm, self.width, asked)
 
 

@@ -77,8 +77,16 @@ class ComparisonPlan(PlanOfMeans):
 
     @property
     def measuring(self) -> ComparisonPlan:
-        """The same, where it pays with what tells how far lines are from the means; see `among`."""
-        return replace(self, parts=dict(zip(self.parts, among(list(self.parts.values())), strict=True)))
+        """The same, where it pays with what tells how far lines are together: `GroupDistance`.
+
+        Not where the number of units of one is private, nor under a named mechanism.
+        """
+        sizes = tuple(part.size or 0 for part in self.parts.values())
+        if not all(sizes) or getattr(self.one.mechanism, "mechanism", None) != "auto":
+            return self
+        telling = Telling(asked=True, among=sizes)
+        parts = {name: replace(part, telling=telling) for name, part in self.parts.items()}
+        return replace(self, parts=parts)
 
     @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -156,17 +164,6 @@ def publish_comparison(
     released = publish_parallel(pairs, plan.entry(), paying, joined)
     named = {name: tuple(map(str, levels)) for name, levels in factors.items()} if factors else None
     return ReleasedComparison(dict(zip(prepared, released, strict=True)), named)
-
-
-def among(plans: Sequence[MeanPlan]) -> list[MeanPlan]:
-    """Plans of disjoint groups that measure how far their lines are together: `GroupDistance`.
-
-    Not where the number of units of one is private, nor under a named mechanism.
-    """
-    sizes = tuple(plan.size or 0 for plan in plans)
-    known = all(sizes) and getattr(plans[0].mechanism, "mechanism", None) == "auto"
-    telling = Telling(asked=True, among=sizes)
-    return [replace(plan, telling=telling) if known else plan for plan in plans]
 
 
 @dataclass(frozen=True)

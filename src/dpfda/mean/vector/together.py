@@ -35,7 +35,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Self, cast
 
-from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms import Design
 from dpfda.mechanisms.design import counted_power
 from dpfda.noise import (
     BoxNoise,
@@ -50,6 +50,7 @@ from dpfda.noise import (
 from dpfda.noise.charges import kept_within
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added
@@ -160,7 +161,7 @@ class OneDraw:
         if isinstance(guarantee, ApproximateDP):
             plans = _under(equal_share(pure, len(plans)), plans)
         if not all(
-            plan.answers_with_line and isinstance(_law(plan), BoxNoise | BoxPartNoise)
+            plan.answers_with_line and isinstance(_design(plan).noise, BoxNoise | BoxPartNoise)
             for plan in plans.values()
         ):
             return None
@@ -175,7 +176,7 @@ class OneDraw:
         if not isinstance(guarantee, ApproximateDP):
             return None
         plans = _under(gaussian_share(guarantee, len(plans)), plans)
-        laws = [_law(plan) for plan in plans.values()]
+        laws = [_design(plan).noise for plan in plans.values()]
         if not all(isinstance(law, GaussianNoise) for law in laws):
             return None
         scales = [scale for law in laws for scale in cast("GaussianNoise", law).scales]
@@ -227,7 +228,8 @@ class OneDraw:
             return recomputed(self.noise, "box", sides, PureDP(self.guarantee.epsilon))
         lost = Fraction(0)
         for name, design in self.designs.items():
-            differences = _problem(self.plans[name]).differences(design)
+            plan = self.plans[name]
+            differences = plan.problem(known(plan.size)).differences(design)
             rho = design.noise.achieved(*differences, ZeroConcentratedDP(Fraction(1)))
             lost += cast("ZeroConcentratedDP", rho).rho
         return kept_within(ZeroConcentratedDP(lost), self.guarantee)
@@ -252,10 +254,6 @@ class OneDraw:
             for name, design in self.designs.items()
         }
 
-    def paid(self, certificate: Certificate) -> dict[str, Framed]:
-        """All but the outputs; each part's law is recomputed and must keep the guarantee of all."""
-        return {name: cast("Framed", check(plan, certificate)) for name, plan in self.seen.items()}
-
 
 def publish_in_one_draw(
     totals: Mapping[str, IntegerSum],
@@ -273,7 +271,9 @@ def publish_in_one_draw(
     Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
     if the ledger refuses; no noise was drawn.
     """
-    achieved, paid = draw.achieved(), draw.paid(whole)
+    # The law of each part is recomputed, and must keep the guarantee of all.
+    paid = {name: cast("Framed", check(plan, whole)) for name, plan in draw.seen.items()}
+    achieved = draw.achieved()
     charge(paying, whole, entry)
     noise, released = draw.parted(draw.noise.draw()), {}
     for name, plan in draw.seen.items():
@@ -287,29 +287,21 @@ def publish_in_one_draw(
 
 
 def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPlan]:
-    return {name: plan.remade(share, cast("int", plan.size)) for name, plan in plans.items()}
+    return {name: plan.remade(share, known(plan.size)) for name, plan in plans.items()}
 
 
 def _logs(plans: Mapping[str, MeanPlan], designs: Mapping[str, Design]) -> float:
     """Logarithm of the product of what designs of these plans are compared by."""
-    powers = (counted_power(_problem(plan), designs[name]) for name, plan in plans.items())
-    return sum(map(math.log, powers))
-
-
-def _problem(plan: MeanPlan) -> Problem:
-    return plan.problem(cast("int", plan.size))
+    problems = {name: plan.problem(known(plan.size)) for name, plan in plans.items()}
+    return sum(math.log(counted_power(made, designs[name])) for name, made in problems.items())
 
 
 def _design(plan: MeanPlan) -> Design:
-    return cast("Design", plan.public_design)
-
-
-def _law(plan: MeanPlan) -> NoiseLaw:
-    return _design(plan).noise
+    return known(plan.public_design)
 
 
 def _sides(plan: MeanPlan) -> tuple[int, ...]:
     """How far one unit moves each integer that gets noise; it does not depend on the budget."""
-    kind, sides = _problem(plan).differences(_design(plan))
+    kind, sides = plan.problem(known(plan.size)).differences(_design(plan))
     assert kind == "box" and not isinstance(sides, int)  # noqa: S101, PT018
     return sides + (moved(plan.largest_half, plan.neighbours),) * plan.distance_sides
