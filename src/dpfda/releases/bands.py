@@ -285,10 +285,8 @@ def sampled(
     deviation: array (k,). At most that of the sampling error at the points.
     """
     each = each_part(level)
-    reach = (
-        float(normal_quantile((1 + (each ** (1 / places) if band.simultaneous else each)) / 2))
-        * deviation
-    )
+    alone = each ** (1 / places) if band.simultaneous else each
+    reach = float(normal_quantile((1 + alone) / 2)) * deviation
     lower, upper = np.minimum(band.lower, values) - reach, np.maximum(band.upper, values) + reach
     return settled(replace(band, lower=lower, upper=upper, level=level), values, limits)
 

@@ -159,9 +159,8 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
                 name: BandFact.of(mean._claims()[0], mean, LEVEL) for name, mean in self.means.items()
             }
             name, widest = max(facts.items(), key=lambda each: each[1].typical)
-            return [
-                replace(widest, claim=replace(widest.claim, name=f"{name}, the widest of all bands"))
-            ]
+            claim = replace(widest.claim, name=f"{name}, the widest of all bands")
+            return [replace(widest, claim=claim)]
         return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
 
     @property

@@ -17,7 +17,6 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished
 from dpfda.mean.vector.release import ReleasedVector, own_level
 from dpfda.mean.vector.together import (
-    ALL,
     OneDraw,
     costs_together,
     equal_share,
@@ -43,6 +42,7 @@ from dpfda.publication.needed import LEVEL
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
+from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings

@@ -61,9 +61,7 @@ from dpfda.publication.means import Framed
 from dpfda.publication.needed import times
 from dpfda.releases.distance import moved
 from dpfda.releases.function import ReleasedFunction
-
-# The one stage of releases that share a draw.
-ALL = "all together"
+from dpfda.releases.promise import ALL
 
 
 def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
