@@ -121,15 +121,20 @@ class Summation:
             self.add_curves(total, curves)
         return total
 
-    def units(self, matrix: Cells | Curves, codes: Integers | None) -> Iterator[Curves]:
-        """One curve a unit, block by block, for what is no sum of them; otherwise as `of_records`."""
+    def units(
+        self, matrix: Cells | Curves, codes: Integers | None, first_row: int = 0
+    ) -> Iterator[Curves]:
+        """One curve a unit, block by block, for what is no sum of them; otherwise as `of_records`.
+
+        first_row: Number of the first record in errors, where each is a unit.
+        """
         if isinstance(matrix, Curves):
             yield matrix
         elif codes is not None:
             yield from self._averaged(matrix, codes)
         else:
-            for rows in self._blocks(matrix.shape[0]):
-                yield self._curves(matrix[rows], rows.start)
+            for start in range(0, len(matrix), self._step()):
+                yield self._curves(matrix[start : start + self._step()], first_row + start)
 
     def lengths(self, matrix: Cells | Curves, codes: Integers | None, line: FromLine) -> Floats:
         """How far units are from a line: those alone that can be used, in no order. Private.
@@ -160,11 +165,6 @@ class Summation:
 
     def _step(self) -> int:
         return max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
-
-    def _blocks(self, count: int) -> Iterator[slice]:
-        step = self._step()
-        for start in range(0, count, step):
-            yield slice(start, min(start + step, count))
 
     def _curves(self, block: Cells, first_row: int) -> Curves:
         """A block of records, checked, filled and standardised."""
@@ -240,8 +240,8 @@ class Summation:
 
     def refuse(self, matrix: Cells, first_row: int = 0) -> None:
         """Read records again, to say which of them is the first that cannot be used."""
-        for rows in self._blocks(len(matrix)):
-            self._curves(matrix[rows], first_row + rows.start)
+        for _ in self.units(matrix, None, first_row):
+            continue
 
     @property
     def _plain(self) -> bool:
