@@ -377,10 +377,8 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
 
     def read(X: Any) -> Outcome:
         with np.errstate(all="ignore"):
-            total = summation.empty()
-            summation.add(
-                total, summation.matrix(Container(X).curves(settings["basis"].grid_points).values)
-            )
+            curves = Container(X).curves(settings["basis"].grid_points)
+            total = summation.of_records(summation.matrix(curves.values))
         return Outcome(total.count_with_noise(0, 1), total=exact_totals(total))
 
     return read

@@ -35,7 +35,14 @@ from dpfda.front.app import app
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
 from dpfda.mechanisms.design import adapted, choose, expected_error
-from dpfda.noise import KNormNoise, achieved_guarantee, gaussian_noise, knorm_loss, knorm_noise
+from dpfda.noise import (
+    Calibrated,
+    KNormNoise,
+    achieved_guarantee,
+    gaussian_noise,
+    knorm_loss,
+    knorm_noise,
+)
 from dpfda.numerics.embedding import Rows, project
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -980,9 +987,9 @@ def test_the_ledger_is_charged_before_noise_and_not_for_refusals(monkeypatch):
 def test_integers_with_too_little_noise_are_not_published():
     from dpfda.numerics.aggregate import IntegerSum
 
-    noise = KNormNoise((1, 1), (9, 9))
+    noise = Calibrated(KNormNoise((1, 1), (9, 9)), PureDP(1), "linf", 5)
     with pytest.raises(DpfdaError, match="which is more than 1-differential privacy"):
-        publish_integers(IntegerSum.of([1, 2]), noise, "linf", 5, PureDP(1), {})
+        publish_integers(IntegerSum.of([1, 2]), noise, {})
 
 
 def test_values_that_are_not_finite_are_refused_or_count_as_zero():

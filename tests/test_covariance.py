@@ -702,7 +702,7 @@ class TestBudget:
     def test_what_is_refused_is_refused_before_the_charge(self, monkeypatch):
         ledger = MemoryLedger()
         ledger.create("waves", PureDP(100))
-        monkeypatch.setattr("dpfda.publication.charging.within", lambda stated, part: False)
+        monkeypatch.setattr("dpfda.noise.charges.within", lambda stated, part: False)
         with pytest.raises(DpfdaError, match="which is more than"):
             # Of a budget whose laws no other release has had checked.
             released(epsilon=1.3125, ledger=ledger.of("waves"))

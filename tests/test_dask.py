@@ -29,13 +29,13 @@ from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records.covariates import columns_on_cluster
 from dpfda.records.dask_arrays import sample
 from dpfda.records.frames import Container
 from dpfda.records.labels import label_marks
 from dpfda.spine.clusters import (
     PLACE_BITS,
     PrivateSum,
-    columns_on_cluster,
     joined,
     places_of,
     pooled_for,

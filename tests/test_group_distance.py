@@ -262,7 +262,7 @@ def test_all_groups_pay_for_one_measurement() -> None:
     plan = PrivateComparison(0.064, bounds=(0, 1)).plan({"a": 3125, "b": 4007}, 40)
     assert {part.distance_share for part in plan.parts.values()} == {Fraction(1, 10)}
     parts = list(plan.parts.values())
-    alone = dataclasses.replace(parts[1], measures_distance=False, among=())
+    alone = parts[1].line_alone
     wider = dataclasses.replace(parts[1], bound=ValueBounds(0, 2))
     ledger = MemoryLedger().create("homes", plan.guarantee, plan.neighbours)
     for other in (alone, wider):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from asked_values import AskedValues
 from dpfda import PrivateMean, Session
 from dpfda.bases import CosineBasis
 from dpfda.bounds import L2Ball
@@ -43,7 +44,7 @@ def whitened(values: np.ndarray, queries: Sequence[Sequence[int]]) -> np.ndarray
 
 def one_run(order: Sequence[int]) -> np.ndarray:
     """Values of the queries, asked in this order, listed in theirs."""
-    values = ConditionalValues(SCALES)
+    values = AskedValues(SCALES)
     told = {index: values.value(QUERIES[index])[0] for index in order}
     return np.array([told[index] for index in range(len(QUERIES))], dtype=float)
 
@@ -65,7 +66,7 @@ class TestLaw:
     def test_is_that_of_one_path_when_queries_depend_on_answers(self):
         path, branches = [], []
         for _ in range(RUNS):
-            values = ConditionalValues(SCALES)
+            values = AskedValues(SCALES)
             first = values.value(QUERIES[0])[0]
             # Ask next for what pulls the other way.
             following = QUERIES[1] if first > 0 else QUERIES[3]
@@ -82,7 +83,7 @@ class TestLaw:
 
     @pytest.mark.parametrize("bits", [1, 3, 256])
     def test_is_exact_however_few_bits_there_are_at_first(self, bits):
-        draws = [ConditionalValues((1,), bits).value((1,))[0] for _ in range(3000)]
+        draws = [AskedValues((1,), bits).value((1,))[0] for _ in range(3000)]
         assert rounded_normal_p_value(draws, 1.0) > FALSE_ALARM
         assert rounded_normal_p_value(draws, math.sqrt(2)) < FALSE_ALARM
         assert rounded_normal_p_value(draws, math.sqrt(0.5)) < FALSE_ALARM
@@ -100,7 +101,7 @@ class Redrawing:
 
     def value(self, query: tuple[int, ...]) -> int:
         while True:
-            rounded, draw = ConditionalValues(self.scales, self.bits).value(query)
+            rounded, draw = AskedValues(self.scales, self.bits).value(query)
             if draw is not None and draw.bits == self.bits:
                 return rounded
             self.bits *= 2
@@ -116,7 +117,7 @@ def rounded_normal_p_value(draws: Sequence[int], deviation: float) -> float:
 
 def test_values_are_the_rounded_path_by_another_road():
     """Gram-Schmidt and Box-Muller again, in mpmath, on the bits that were drawn."""
-    values = ConditionalValues(SCALES)
+    values = AskedValues(SCALES)
     told = [values.value(query) for query in QUERIES]
     with mpmath.workdps(200):
         vectors: list[Any] = []
@@ -143,7 +144,7 @@ class TestNewDirections:
     @settings(deadline=None, max_examples=60)
     @given(st.lists(st.tuples(*[st.integers(-2, 2)] * 4), min_size=1, max_size=8))
     def test_one_normal_is_drawn_for_each_and_none_otherwise(self, queries):
-        values = ConditionalValues(SCALES)
+        values = AskedValues(SCALES)
         for count in range(1, len(queries) + 1):
             _, draw = values.value(queries[count - 1])
             assert values.drawn == rank(queries[:count])
@@ -153,7 +154,7 @@ class TestNewDirections:
         """b differs from a multiple of a by 2^-900 of its size, and c not at all."""
         a, far = (3, -1, 2, 5), 2**900
         b = tuple(far * entry + extra for entry, extra in zip(a, (0, 0, 1, 0), strict=True))
-        values = ConditionalValues(SCALES)
+        values = AskedValues(SCALES)
         first, _ = values.value(a)
         close, draw = values.value(b)
         assert draw is not None
@@ -166,13 +167,13 @@ class TestNewDirections:
         assert abs(Fraction(close - rest, far) - first) <= 1
 
     def test_zero_has_no_noise(self):
-        values = ConditionalValues(SCALES)
+        values = AskedValues(SCALES)
         assert values.value((0, 0, 0, 0)) == (0, None)
         values.value((1, 0, 0, 0))
         assert values.value((0, 0, 0, 0)) == (0, None)
 
     def test_do_not_wait_for_coefficients_that_nobody_asks_about(self):
-        values = ConditionalValues(SCALES)
+        values = AskedValues(SCALES)
         for query in ((1, 2, 0, 0), (1, -1, 0, 0), (5, 7, 0, 0)):
             values.value(query)
         assert values.drawn == 2
@@ -203,7 +204,7 @@ class TestMemory:
     @staticmethod
     def bits_of_one_run():
         """Most bits that a query asked for; fails where a query again differs, or draws."""
-        values = ConditionalValues(SCALES, initial_bits=4)
+        values = AskedValues(SCALES, initial_bits=4)
         told, sizes = [], []
         for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
             value, draw = values.value(query)
@@ -221,7 +222,7 @@ class TestMemory:
     @staticmethod
     def refined_in_one_run():
         """How often a later query appended bits; fails where it changed those before."""
-        values = ConditionalValues(SCALES, initial_bits=2)
+        values = AskedValues(SCALES, initial_bits=2)
         known: dict[int, tuple[int, tuple[int, int]]] = {}
         refined = 0
         for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
@@ -235,13 +236,13 @@ class TestMemory:
         return refined
 
     def test_what_was_drawn_can_be_put_back(self):
-        first, second = (ConditionalValues(SCALES, initial_bits=2) for _ in range(2))
+        first, second = (AskedValues(SCALES, initial_bits=2) for _ in range(2))
         told = []
         for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
-            value, draw = first.value(query)
+            value, _ = first.value(query)
             told.append((query, value))
-            if draw is not None:
-                second.replay(draw)
+        for draw in first.draws:
+            second.replay(draw)
         # The same answers. By another way to the same variable more bits may be needed to round it:
         # they are drawn once, and asked again, nothing is drawn.
         assert [second.value(query)[0] for query, _ in told] == [value for _, value in told]
@@ -258,7 +259,7 @@ class TestMemory:
         ids=["other bits", "out of turn", "fewer bits", "bits of one alone"],
     )
     def test_contradictions_are_refused(self, draw):
-        values = ConditionalValues(SCALES)
+        values = AskedValues(SCALES)
         _, kept = values.value((1, 0, 0, 0))
         assert kept is not None
         with pytest.raises(StorageError, match="its draws contradict each other"):
@@ -316,8 +317,8 @@ class Forgetful(ConditionalValues):
         super().__init__(scales, degrees=degrees)
         self.scales = scales
 
-    def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:
-        return ConditionalValues(self.scales).value(query)[0]
+    def known(self, query: tuple[int, ...], keep: Keep) -> int:
+        return AskedValues(self.scales).value(query)[0]
 
 
 def attack(asked: Session) -> float:
@@ -430,6 +431,6 @@ def test_only_the_operating_system_is_asked_for_bits(monkeypatch):
         return 2 ** (count - 1) + 12345
 
     monkeypatch.setattr(exactness, "system_bits", bits)
-    first, second = (ConditionalValues(SCALES).value(QUERIES[0])[0] for _ in range(2))
+    first, second = (AskedValues(SCALES).value(QUERIES[0])[0] for _ in range(2))
     assert first == second
     assert asked == [conditional.INITIAL_BITS] * 4

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import dpfda
+from asked_values import AskedValues
 from dpfda import PrivateMean, Session
 from dpfda.bases import CosineBasis
 from dpfda.bounds import L2Ball
@@ -19,7 +20,6 @@ from dpfda.errors import BudgetError, ParameterError, RefusedMechanismError, Ses
 from dpfda.noise.elliptical import StudentForms, student_forms
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.session.conditional import ConditionalValues
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks")
 
@@ -89,7 +89,7 @@ def test_a_question_has_the_error_of_the_formula_and_less_than_laplace_noise_on_
 def values(degrees: int, queries: list[tuple[int, ...]], runs: int, size: int = 4) -> np.ndarray:
     rows = []
     for _ in range(runs):
-        drawn = ConditionalValues((2**20,) * size, degrees=degrees)
+        drawn = AskedValues((2**20,) * size, degrees=degrees)
         rows.append([drawn.value(query)[0] / 2**20 for query in queries])
     return np.array(rows)
 
@@ -117,7 +117,7 @@ class TestLaw:
     def test_is_exact_however_few_bits_there_are_at_first(self, bits):
         found = []
         for _ in range(300):
-            drawn = ConditionalValues((2**20,) * 2, initial_bits=bits, degrees=4)
+            drawn = AskedValues((2**20,) * 2, initial_bits=bits, degrees=4)
             first = drawn.value((1, 1))[0]
             drawn.value((1, -1))
             assert drawn.value((1, 1)) == (first, None)
@@ -125,11 +125,11 @@ class TestLaw:
         assert stats.kstest(found, stats.t(4).cdf).pvalue > 1e-4
 
     def test_what_was_drawn_can_be_put_back(self):
-        first = ConditionalValues((2**20,) * 3, initial_bits=3, degrees=3)
+        first = AskedValues((2**20,) * 3, initial_bits=3, degrees=3)
         queries = [(1, 2, 3), (0, 1, 1), (5, 0, -1)]
         told = [first.value(query) for query in queries]
-        second = ConditionalValues((2**20,) * 3, initial_bits=3, degrees=3)
-        for _, draw in told:
+        second = AskedValues((2**20,) * 3, initial_bits=3, degrees=3)
+        for draw in first.draws:
             second.replay(draw)
         assert [second.value(query) for query in queries] == [(value, None) for value, _ in told]
 

@@ -56,11 +56,7 @@ def total_of(mean: PrivateMean, X: Any, codes: Any, road: bool, monkeypatch: pyt
     monkeypatch.setattr(compiled, "worthwhile", lambda numbers: road)
     request = mean.prepare(np.full((2, X.shape[1]), 0.25)).plan
     summation = Summation.of(request)
-    total = summation.empty()
-    if codes is None:
-        summation.add(total, X)
-    else:
-        summation.add_units(total, X, codes)
+    total = summation.of_records(X, codes)
     return exact_totals(total), total.count_with_noise(0, 1)
 
 

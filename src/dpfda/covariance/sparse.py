@@ -33,7 +33,7 @@ from dpfda.numerics.parameters import below_one, length, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
-from dpfda.publication import NAMED, Paying, Prepared, charge, planner, recomputed, stamp
+from dpfda.publication import NAMED, Paying, Prepared, charge, planner, stamp
 from dpfda.publication.tables import OfTable, ShareTable
 from dpfda.records.observations import CORNERS, Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
@@ -277,8 +277,7 @@ def publish_sparse(
 
 def _drawn(table: ShareTable, total: IntegerSum) -> tuple[NoisyShares, Guarantee]:
     """A table with noise, and what that gives. The ledger has been charged."""
-    law, charged, norm, width = table.calibrated
-    achieved = recomputed(law, norm, width, charged)
+    law, achieved = table.law, table.calibrated.achieved()
     return NoisyShares(total.with_noise(law.draw()), law, table.public_size), achieved
 
 

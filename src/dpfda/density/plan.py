@@ -15,7 +15,6 @@ import numpy as np
 from dpfda.bases.cells import CLOSE, CellGrid, Domain, box_domain
 from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
-from dpfda.bounds import Norm
 from dpfda.density.atoms_release import ReleasedDensityWithAtoms
 from dpfda.density.cell_errors import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
@@ -24,7 +23,7 @@ from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
 from dpfda.density.second_look import SecondLook
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
-from dpfda.noise import NoiseLaw, cost_of
+from dpfda.noise import AnyNorm, Calibrated, NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
@@ -98,7 +97,7 @@ class DensityPlan(TriedPlan, PlanAgain):
 
     cells: CellGrid
     noise: NoiseLaw
-    norm: Norm
+    norm: AnyNorm
     width: int
     counted: Guarantee
     neighbours: Neighbours
@@ -468,8 +467,8 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
         charge(paying, certificate, plan.entry())
         return plan.of_units(prepared.total, certificate, lambda law: law.draw())
     noisy, certificate = publish_integers(
-        prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,
-        plan.tuning,
+        prepared.total, Calibrated(plan.noise, plan.counted, plan.norm, plan.width), plan.entry(),
+        paying, plan.tuning,
     )  # fmt: skip
     return plan.assemble(noisy, certificate)
 

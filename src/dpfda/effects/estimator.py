@@ -18,11 +18,11 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES
 from dpfda.records import Curves
-from dpfda.records.covariates import columns_apart, columns_named
+from dpfda.records.covariates import columns_apart, columns_named, columns_on_cluster
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Number
-from dpfda.spine.clusters import columns_on_cluster, fit_on_cluster
+from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_curves, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.settings import Reading

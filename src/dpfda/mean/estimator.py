@@ -278,7 +278,7 @@ class PrivateMean(InBlocks):
         if (kind := self._class_with_fit()) is not None:
             settings = replace(settings, reading=own_fit(settings.reading, kind))
         basis = public_basis(settings, self.basis, columns)
-        plan = self._plan(basis, n, None, settings, n)
+        plan = self._plan(basis, n, None, settings, expected=True)
         if max_weight is not None:
             return weighted_plan(plan, max_weight)
         if self.variance is not None:
@@ -409,12 +409,7 @@ class PrivateMean(InBlocks):
         return read_bounds(bounds, settings.reading.standardize)
 
     def _plan(
-        self,
-        basis: Basis,
-        count: int,
-        groups: object,
-        settings: Settings,
-        expected_size: int | None = None,
+        self, basis: Basis, count: int, groups: object, settings: Settings, expected: bool = False
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
         return mean_plan(
@@ -426,5 +421,5 @@ class PrivateMean(InBlocks):
             settings.unit.called(groups),
             mechanism_of_look(self.mechanism),
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
-            expected_size,
+            count if expected else None,
         )

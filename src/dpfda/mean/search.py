@@ -41,7 +41,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve, recomputed
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
 from dpfda.publication.distances import with_distance
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights
@@ -76,7 +76,7 @@ class SearchPlan(StagedPlan):
     def of(cls, whole: MeanPlan, strategy: Search) -> SearchPlan:
         """The plan that looks for bounds. Raises ParameterError if they cannot be looked for."""
         check_staged(whole, strategy)
-        if whole.centers is not None:
+        if whole.shape.centers is not None:
             raise strategy.refusal("a mean with public curves (prior)")
         if not far_enough((strategy.low, strategy.high)):
             words = "be farther apart than 2^-24 of the larger end"
@@ -106,9 +106,9 @@ class SearchPlan(StagedPlan):
 
     def counting(self, cells: int, part: PureDP) -> NoiseLaw:
         """Law of the noise on a histogram with a part of the budget."""
-        noise, _, norm, width = share_noise(cells, part, self.whole.neighbours, "laplace")
-        recomputed(noise, norm, width, part)
-        return noise
+        noise = share_noise(cells, part, self.whole.neighbours, "laplace")
+        noise.achieved()
+        return noise.law
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -170,13 +170,7 @@ class SearchPlan(StagedPlan):
 
     def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
         """The plan of the mean between public bounds, by default with what the search leaves."""
-        bound = ValueBounds(low, high)
-        asked = self.whole
-        more = {name: getattr(asked, name) for name in ("reading", "finest", "periods")}
-        return MeanPlan.of(
-            asked.basis, bound, part or self.shares[-1], asked.neighbours, asked.mechanism, asked.size,
-            asked.unit, asked.about, **more,
-        )  # fmt: skip
+        return self.whole.but(bound=ValueBounds(low, high), guarantee=part or self.shares[-1])
 
     # What to expect.
 

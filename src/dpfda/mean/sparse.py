@@ -28,7 +28,6 @@ from dpfda.spine.pooled_curves import (
     pooled_plan,
     two_bounds,
 )
-from dpfda.spine.settings import Settings
 
 REMEDY = "For the estimate that fills each person's gaps first: $missing."
 
@@ -81,7 +80,6 @@ def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
 class PooledVisits(PooledTable[ReleasedPooledMean]):
     """The same table as a sum of several holders, on the cells of a plan for all of their units."""
 
-    settings: Settings
     plan: PooledPlan
 
     @property

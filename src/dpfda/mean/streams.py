@@ -99,8 +99,7 @@ class MeanStream:
             handed = block.curves(basis.grid_points)
             check_same_grid(basis, handed, self._summation.reading)
             matrix = self._summation.matrix(handed.values)
-            part = self._summation.empty()
-            self._summation.add(part, matrix)
+            part = self._summation.of_records(matrix)
         if self._total is None:
             self._total, self._labels, self._width = part, block.labels, matrix.shape[1]
         else:

@@ -61,7 +61,7 @@ from dpfda.publication import (
     publish_curve,
 )
 from dpfda.publication.distance_noise import DistanceNoise
-from dpfda.publication.distances import drawn_in_box, with_distance
+from dpfda.publication.distances import line_and_noise, with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
@@ -137,15 +137,10 @@ def published(
     own: Certificate,
     draw: Draw = EXACT,
 ) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A closer look, and the noise on what tells the largest distance, where it is of its own box.
-
-    summed: What gets noise. Private.
-    """
-    if told is None or not told.in_box:
+    """A closer look of what gets noise, and the noise on what tells the largest distance, if that is."""
+    if told is None:
         return publish_curve(summed, closer, own, draw), ()
-    paid = pay(summed, closer, certificate=own)
-    drawn, noise = drawn_in_box(paid.design.noise, told.law, draw)
-    return cast("ReleasedFunction", paid.release(summed.with_noise(drawn))), noise
+    return line_and_noise(summed, pay(summed, closer, certificate=own), told, draw)
 
 
 def may_look(whole: MeanPlan) -> bool:
@@ -197,7 +192,7 @@ class LooksPlan(StagedPlan):
         if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
             return whole
         made = LooksPlan(whole, None)
-        return made if made.two_looks else replace(whole, again=LooksPlan)
+        return made if made.two_looks else replace(whole, again=LooksPlan.where_it_pays)
 
     @property
     def two_looks(self) -> bool:
@@ -284,7 +279,9 @@ class LooksPlan(StagedPlan):
         return GAINED * (LEAST / strength) ** FALLING if self.two_looks else 1.0
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return self._over_ordinary(self.expected_of.outlook(quick))
+        # For most, who may fill their bounds, as in one look.
+        one = self.expected_of.outlook(quick)
+        return None if one is None else Outlook(one.typical * self.gained, one.most)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
@@ -293,10 +290,6 @@ class LooksPlan(StagedPlan):
         one = self.expected_of.outlook_width(level, quick)
         wider = WIDER if self.two_looks else 1.0
         return None if one is None else Outlook(one.typical, wider * one.most)
-
-    def _over_ordinary(self, one: Outlook | None) -> Outlook | None:
-        """For most, who may fill their bounds, as in one look."""
-        return None if one is None else Outlook(one.typical * self.gained, one.most)
 
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """As `MeanPlan.expected_error`."""
@@ -419,7 +412,7 @@ def looked(
     made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
     if told is None:
         return made
-    return with_distance(made, total, plan.whole, told.law, noise or draw(told.law))
+    return with_distance(made, total, plan.whole, told.law, noise)
 
 
 def assembled(

@@ -15,7 +15,7 @@ from dpfda.noise.blocks import (
     pure_budget,
 )
 from dpfda.noise.bodies import BoxNoise, BoxPartNoise, EllipsoidNoise, body_noise, parts_of
-from dpfda.noise.charges import achieved_guarantee, cost_of, law_from_json, laws_of
+from dpfda.noise.charges import Calibrated, achieved_guarantee, cost_of, law_from_json, laws_of
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
 from dpfda.noise.gaussian import (
     GaussianNoise,
@@ -29,7 +29,7 @@ from dpfda.noise.mixtures import NoiseMixture
 from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
 
 __all__ = [
-    "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "EllipsoidNoise", "EllipticalNoise",
+    "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "Calibrated", "EllipsoidNoise", "EllipticalNoise",
     "GaussianNoise", "KNormNoise", "Law", "NoiseLaw", "NoiseMixture", "ScaledLaw", "VectorLaw", "Width",
     "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
     "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",

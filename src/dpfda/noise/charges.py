@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.scan import classes_in
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
 
 def enclosing_width(norm: AnyNorm, width: Sequence[int]) -> int:
@@ -87,18 +87,35 @@ def scaled_up(shape: Sequence[Fraction], factor: Fraction) -> tuple[int, ...]:
     return tuple(max(1, math.ceil(factor * value)) for value in shape)
 
 
-def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: Any, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
     noise: In force.
     norm: {"l1", "l2", "linf", "box", "ellipsoid"}. Kind of the set in which neighbouring sums differ.
-    width: Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
+    width: Its radius; for a box or an ellipsoid its size in each coordinate, in grid units; of sums of
+        outer products an `OuterDifference`, whatever the norm.
     requested: Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
     Raises RefusedMechanismError if the law cannot give a guarantee of this kind, or has its loss from
     another law.
     """
     check_own(noise, requested)
-    return noise.achieved(norm, width, requested)
+    law: Any = noise
+    moved = (norm, width) if isinstance(width, int | tuple) else (width,)
+    found: Guarantee = law.achieved(*moved, requested)
+    return found
+
+
+def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
+    """What noise gives; a rho as the delta that it has at the epsilon of the part, if that has one.
+
+    Raises DpfdaError if it is more than the part.
+    """
+    if isinstance(achieved, ZeroConcentratedDP) and isinstance(part, ApproximateDP):
+        delta = gaussian_delta(part.epsilon, root_at_least(2 * achieved.rho))
+        achieved = ApproximateDP(part.epsilon, delta)
+    if not within(achieved, part):
+        raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
+    return achieved
 
 
 def check_own(noise: AnyLaw, requested: Guarantee) -> None:
@@ -126,6 +143,24 @@ def cost_of(noise: AnyLaw, achieved: Guarantee, requested: Guarantee) -> Cost:
         requested = PureDP(requested.epsilon)
     own = {"draw", "loss"} <= vars(type(noise)).keys()
     return Cost(requested, noise.loss(requested) if own else None)
+
+
+class Calibrated(NamedTuple):
+    """A law in force, what is charged, and how far neighbours differ in the norm that it needs."""
+
+    law: NoiseLaw
+    charged: Guarantee
+    norm: AnyNorm
+    width: Any
+
+    def achieved(self) -> Guarantee:
+        """What it gives, recomputed. Raises DpfdaError if that is more than is charged."""
+        found = achieved_guarantee(self.law, self.norm, self.width, self.charged)
+        return kept_within(found, self.charged)
+
+    def cost(self) -> Cost:
+        """What a release with it costs."""
+        return cost_of(self.law, self.achieved(), self.charged)
 
 
 def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 
 from dpfda.bounds import Norm
-from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.noise import Calibrated, KNormNoise, gaussian_noise, knorm_noise
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 
 # Shares are held in units of 2^-20, so that the noise is hardly rounded.
@@ -47,7 +47,7 @@ def share_noise(
     neighbours: Neighbours,
     noise: str = "auto",
     parts: Sequence[int] = (UNIT,),
-) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+) -> Calibrated:
     """Noise on the sums of shares, in units of 2^-20.
 
     Parameters
@@ -62,11 +62,8 @@ def share_noise(
 
     Returns
     -------
-    NoiseLaw
-    Guarantee
-        What is charged: without delta for Laplace noise.
-    norm, width
-        By how much neighbours differ, in the norm that the noise needs.
+    Calibrated
+        Laplace noise is charged without delta.
     """
     pure, plain = without_delta(guarantee), share_differences(False, neighbours, *parts)
     laplace = knorm_noise((1,), (1.0,), *plain, pure)
@@ -74,5 +71,5 @@ def share_noise(
         normal = share_differences(True, neighbours, *parts)
         gaussian = gaussian_noise((1.0,), normal[1], guarantee)
         if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
-            return type(gaussian)(gaussian.scales * cells), guarantee, *normal
-    return KNormNoise.equal(cells, laplace.scales[0]), pure, *plain
+            return Calibrated(type(gaussian)(gaussian.scales * cells), guarantee, *normal)
+    return Calibrated(KNormNoise.equal(cells, laplace.scales[0]), pure, *plain)

@@ -6,8 +6,6 @@ charged; only then is noise drawn. What fails afterwards stays charged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import methodcaller
 from typing import cast
 
@@ -17,9 +15,9 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, line_with_distance
+from dpfda.publication.distances import Draw, line_and_noise, with_distance
 from dpfda.publication.mean_designs import FUNCTION
-from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.means import Framed, MeanPlan, ReleasedMean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 
@@ -27,26 +25,6 @@ from dpfda.releases.function import ReleasedFunction
 EXACT: Draw = methodcaller("draw")
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)
-
-
-@dataclass(frozen=True, eq=False)
-class Paid:
-    """A release that is charged and designed, before any noise on the function is drawn.
-
-    design: Its noise law has been checked against the guarantee.
-    public: All that the released function will hold beside the mechanism's output, made beforehand so
-        that nothing can fail between the noise and the release: its certificate, too.
-    """
-
-    design: Design
-    public: Mapping[str, object]
-
-    def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> ReleasedMean:
-        """The released function around the mechanism's output: on an interval or on a box.
-
-        The number of units is in that output where it has the last coordinate of the noise.
-        """
-        return released_mean(self.public, self.design, noisy_sum, noisy_count)
 
 
 def publish(
@@ -64,8 +42,9 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
-    if plan.distance is not None and not plan.among:
-        return line_with_distance(paid.release, sums, total, plan, draw)
+    if plan.distance is not None and not plan.telling.among:
+        line, noise = line_and_noise(sums, paid, plan.distance, draw)
+        return with_distance(line, total, plan, plan.distance.law, noise)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if not design.counts:
@@ -83,7 +62,7 @@ def publish_curve(
 
 def pay(
     total: IntegerSum, plan: MeanPlan, paying: Paying = NAMED, certificate: Certificate | None = None
-) -> Paid:
+) -> Framed:
     """Charge for a release and fix its noise law; parameters as in `publish`.
 
     Nothing is drawn but, under add/remove neighbours without a public size, the noise of the count,
@@ -93,13 +72,13 @@ def pay(
     ready = check(plan, charged)
     if certificate is None:
         charge(paying, charged, plan.entry())
-    if isinstance(ready, Paid):
+    if isinstance(ready, Framed):
         return ready
     count = NoisyCount(total.count_with_noise(ready.draw()[0], COUNT_SCALE), COUNT_SCALE, ready)
     return _counted(plan, count, charged, own=certificate is None)
 
 
-def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNormNoise:
+def check(plan: MeanPlan, certificate: Certificate | None = None) -> Framed | KNormNoise:
     """Design, calibrate and recompute, so that what can be refused is refused before the charge.
 
     certificate: What the release will carry; by default one of its own.
@@ -110,7 +89,7 @@ def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNor
     design, size = plan.public_design, plan.size
     certificate = plan.certified() if certificate is None else certificate
     if design is not None and size is not None:
-        return Paid(design, plan.around(size, design, float(size), certificate))
+        return plan.around(size, design, float(size), certificate)
     noise = plan.count_noise
     # What this makes of one unit is what is left where a later design fails.
     plan.around(1, plan.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
@@ -120,7 +99,7 @@ def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNor
     return noise
 
 
-def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: bool) -> Paid:
+def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: bool) -> Framed:
     """The design for a count that is public by now; the one for a single unit where that fails.
 
     A certificate of its own says what law was drawn; one that others share says what is common to all.
@@ -130,11 +109,11 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
     its designs gives the guarantee, and which of them is taken follows from the released count alone.
     """
 
-    def paid(units: int, design: Design) -> Paid:
+    def paid(units: int, design: Design) -> Framed:
         law = plan.cost(design, units)
         plan.costs()[FUNCTION].drawn_as(law)
         drawn = {FUNCTION: law} if own and plan.awaits_count else None
-        return Paid(design, plan.around(units, design, count, certificate, drawn))
+        return plan.around(units, design, count, certificate, drawn)
 
     units = max(1, round(count.value))
     try:

@@ -7,15 +7,14 @@ import platform
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import cast
 
 import flint
 import numpy as np
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.noise.charges import kept_within
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.errors import (
-    DpfdaError,
     FittedStepWarning,
     LedgerError,
     ParameterError,
@@ -24,7 +23,7 @@ from dpfda.numerics.errors import (
 from dpfda.privacy.caveats import STEPS, fitted_steps, is_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, within
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import Reservation, named_ledger
 from dpfda.privacy.ledger.named import Paying
 
@@ -77,13 +76,7 @@ def recomputed(
 
     Raises DpfdaError if it does.
     """
-    if isinstance(width, OuterDifference):
-        achieved = achieved_symmetric(cast("SymmetricNoise", noise), width, part)
-    else:
-        achieved = achieved_guarantee(cast("NoiseLaw", noise), norm, width, part)
-    if not within(achieved, part):
-        raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
-    return achieved
+    return kept_within(achieved_guarantee(noise, norm, width, part), part)
 
 
 def stamp() -> dict[str, object]:

@@ -17,6 +17,30 @@ DISTANCE = "largest distance"
 
 
 @dataclass(frozen=True)
+class Telling:
+    """What may tell how far a line is from the mean at most; by default nothing does. Public.
+
+    asked: Whether sides of the line's own box, or a share of the budget, may, where that pays.
+    among: Where it is measured together with those of other groups, the numbers to divide by of all.
+    lines: How many lines may have one draw of noise together, each with a share of the budget.
+    beside: What numbers that tell it see of noise that one draw puts on several lines.
+    """
+
+    asked: bool = False
+    among: tuple[int, ...] = ()
+    lines: int = 1
+    beside: BoxPartNoise | None = None
+
+    @property
+    def alone(self) -> Telling:
+        """Of one line, or one channel, by itself, whatever other groups there are."""
+        return Telling(self.asked, lines=self.lines)
+
+
+NOTHING = Telling()
+
+
+@dataclass(frozen=True)
 class DistanceNoise:
     """The noise on the largest distance of a line from the mean.
 

@@ -30,7 +30,8 @@ import numpy as np
 from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
-from dpfda.publication.means import MeanPlan, ReleasedMean
+from dpfda.publication.distance_noise import DistanceNoise
+from dpfda.publication.means import Framed, MeanPlan
 from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
@@ -39,28 +40,18 @@ Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
 
 
-def line_with_distance(
-    release: Callable[[tuple[int, ...]], ReleasedMean],
-    sums: IntegerSum,
-    total: IntegerSum,
-    plan: MeanPlan,
-    draw: Draw,
-) -> ReleasedFunction:
-    """What `release` makes of noisy sums, with its largest distance from the mean; see `with_distance`.
-
-    sums: Those that the design of the plan adds noise to. Private.
-    """
-    cells, told = known(plan.public_design).noise, known(plan.distance)
-    own, noise = drawn_in_box(cells, told.law, draw) if told.in_box else (draw(cells), None)
-    line = cast("ReleasedFunction", release(sums.with_noise(own)))
-    return with_distance(line, total, plan, told.law, draw(told.law) if noise is None else noise)
-
-
-def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
-    """One draw from a box on what both parts of it see: noise of the one, and of the other."""
-    scales = [cast("BoxPartNoise", part).scales for part in (cells, sides)]
-    noise = draw(BoxNoise((*scales[0], *scales[1])))
-    return noise[: len(scales[0])], noise[len(scales[0]) :]
+def line_and_noise(
+    sums: IntegerSum, framed: Framed, told: DistanceNoise, draw: Draw
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A line, and the noise on what tells its largest distance: one draw where both are of one box."""
+    cells = framed.design.noise
+    if told.in_box:
+        parts = [cast("BoxPartNoise", part).scales for part in (cells, told.law)]
+        drawn, count = draw(BoxNoise((*parts[0], *parts[1]))), cells.components
+        own, noise = drawn[:count], drawn[count:]
+    else:
+        own, noise = draw(cells), draw(told.law)
+    return cast("ReleasedFunction", framed.release(sums.with_noise(own))), noise
 
 
 def with_distance(
@@ -113,7 +104,8 @@ def measured_alike(plans: Sequence[MeanPlan]) -> bool:
         return True
     rules = [known(plan.on_grid).rule for plan in plans]
     sizes = tuple(plan.size for plan in plans)
-    return all(rules[0].same(rule) for rule in rules) and {plan.among for plan in plans} == {sizes}
+    together = {plan.telling.among for plan in plans} == {sizes}
+    return together and all(rules[0].same(rule) for rule in rules)
 
 
 def line_in_integers(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dpfda.bounds import Norm
-from dpfda.noise import GaussianNoise, NoiseLaw, cost_of, repeated_width
+from dpfda.noise import Calibrated, GaussianNoise, NoiseLaw, cost_of, repeated_width
 from dpfda.noise.shares import share_noise
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -30,10 +29,7 @@ OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
 
 def publish_integers(
     total: IntegerSum,
-    noise: NoiseLaw | SymmetricNoise,
-    norm: Norm,
-    width: int | OuterDifference,
-    guarantee: Guarantee,
+    noise: Calibrated,
     entry: Mapping[str, object],
     paying: Paying = NAMED,
     mechanism: Mapping[str, object] | None = None,
@@ -41,19 +37,14 @@ def publish_integers(
     """Charge, draw, add, for integers whose sensitivity somebody else has proved.
 
     total: Private integers.
-    noise: Calibrated law on all of them.
-    norm, width: Neighbouring data sets move the integers by at most `width` in this norm; sums of outer
-        products by an `OuterDifference`, whatever the norm.
-    guarantee: What is charged, and what the noise must give.
+    noise: The law on all of them, what it must give, and by how much neighbours move them.
     entry: Public description for the ledger's history and the certificate.
     paying: As in `publish`.
     mechanism: Its name and public tuning for the certificate; by default the name in `entry`.
     Returns the noisy integers, public; and what was promised and charged.
     """
-    achieved = recomputed(noise, norm, width, guarantee)
-    costs = {WHOLE: cost_of(noise, achieved, guarantee)}
-    certificate = charged_for(costs, achieved, entry, paying, mechanism)
-    return total.with_noise(noise.draw()), certificate
+    certificate = charged_for({WHOLE: noise.cost()}, noise.achieved(), entry, paying, mechanism)
+    return total.with_noise(noise.law.draw()), certificate
 
 
 def publish_perturbed(
@@ -125,7 +116,7 @@ def publish_steps(
     return tuple(released), certificate
 
 
-def statistic_noise(guarantee: Guarantee) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+def statistic_noise(guarantee: Guarantee) -> Calibrated:
     """Noise on a statistic that moves by at most 2^20, the units of a table of one cell.
 
     Returns, as `share_noise`: what is added or removed there is one unit, of one share.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.cells import box_domain
-from dpfda.noise import knorm_noise
+from dpfda.noise import Calibrated, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
@@ -132,6 +132,7 @@ def release_function(
     exponent = SENSITIVITY_BITS - move.numerator.bit_length() + move.denominator.bit_length()
     width = math.ceil(move * Fraction(2) ** exponent)
     noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)
+    law = Calibrated(noise, guarantee, "linf", width)
     values = _values(target, whole, domain, invalid)
     total = IntegerSum.of([on_grid(value, exponent) for value in values])
     entry = {
@@ -142,7 +143,7 @@ def release_function(
         "basis": f"Bernstein polynomials of degree {whole}",
         "mechanism": "bernstein",
     }
-    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, account)
+    noisy, certificate = publish_integers(total, law, entry, account)
     return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,13 +11,14 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.priors import WITH_PERIODS, CurvePrior, ImagePrior
+from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
+    UNSTATED,
+    Shape,
     adapted,
-    cells_of_detail,
     choose,
     distance_share,
     distance_sides,
@@ -39,14 +39,14 @@ from dpfda.noise import (
     pure_budget,
 )
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
 from dpfda.publication.charging import recomputed
-from dpfda.publication.distance_noise import DistanceNoise
+from dpfda.publication.distance_noise import NOTHING, DistanceNoise, Telling
 from dpfda.publication.plan import Plan
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
@@ -54,8 +54,10 @@ from dpfda.publication.plan import Plan
 COUNT_SHARE = Fraction(1, 10)
 # Stages of a release whose number of units, or something else, is released too.
 COUNT, FUNCTION = "count", "function"
-# What a plan for another number of units or budget takes over.
-KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance", "lines")
+# What a plan takes over where something else is asked for.
+ASKED = (
+    "guarantee", "neighbours", "mechanism", "size", "unit", "about", "shape", "reading", "telling",
+)  # fmt: skip
 
 
 class ReadingRule(Protocol):
@@ -74,17 +76,9 @@ class ReadingRule(Protocol):
     def rules(self) -> list[object]: ...
 
 
-class Again(Protocol):
-    """A kind of plan whose records are read more than once; see `dpfda.mean.two_looks`."""
-
-    @staticmethod
-    def where_it_pays(whole: Any) -> Any:
-        """That, or a plan of one sum where it does not pay."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanDesign(Plan):
-    """Basis and bound of a mean, and from them what is summed, the design and its noise.
+class MeanQuestion(Plan):
+    """What is asked for of a mean, and how its records are held in their bound.
 
     Make one with `of`, where a mechanism may put another basis or form of bound in their place.
 
@@ -93,19 +87,10 @@ class MeanDesign(Plan):
         release the count with a share of the budget.
     unit: Who is protected.
     about: Labels and units of the axes.
-    line: Whether "auto" may answer bounds on values with the line of `dpfda.mechanisms.design.lines`.
-    centers: array (C, m). Public curves that the mean may be near to; for the line alone.
     reading: How records are read; None where they have been read.
     stated: (Basis, Bound). What was stated, where the mechanism has put something else in its place.
     expected_size: Number of units to expect, where it is private.
-    finest, periods: The finest detail that matters and known cycles, in units of the domain; for the
-        line alone.
-    measures_distance: Whether a share of the budget may go to the largest distance of the line from the
-        mean: `distance_share` says whether it does.
-    among: Where that is measured together with those of other groups, the numbers to divide by of all.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
-    beside: What numbers that tell the largest distance see of it.
-    lines: How many may have one draw together, each with a share of the budget.
     again: Where records can be read again: what says, at other public numbers, whether that pays.
     """
 
@@ -117,19 +102,13 @@ class MeanDesign(Plan):
     size: int | None
     unit: str
     about: Mapping[str, object]
-    line: bool = True
-    centers: Floats | None = None
+    shape: Shape = UNSTATED
     reading: ReadingRule | None = None
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
     drawn: Design | None = None
-    beside: BoxPartNoise | None = None
-    lines: int = 1
-    finest: float | None = None
-    periods: tuple[float, ...] = ()
-    measures_distance: bool = False
-    again: type[Again] | None = None
-    among: tuple[int, ...] = ()
+    telling: Telling = NOTHING
+    again: Callable[[Any], Any] | None = None
 
     @classmethod
     def of(
@@ -150,17 +129,19 @@ class MeanDesign(Plan):
         stated = (basis, bound)
         return cls(*worked, guarantee, neighbours, mechanism, size, unit, about, stated=stated, **more)
 
+    def but(self, **changed: Any) -> Self:
+        """The plan where something else is asked for; the mechanism works on what was stated anew."""
+        asked = {name: getattr(self, name) for name in ASKED}
+        asked["basis"], asked["bound"] = self.stated or (self.basis, self.bound)
+        return self.of(**asked | changed)
+
     def remade(self, guarantee: Guarantee, n: int) -> Self:
         if self.drawn is not None:
             words, remedy = "be that of all functions whose noise is drawn at once", "Ask that one."
             raise ParameterError("plan", words, "the plan of one of them", remedy)
-        basis, bound = self.stated or (self.basis, self.bound)
-        more = {name: getattr(self, name) for name in KEPT}
-        size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
-        made = self.of(
-            basis, bound, guarantee, *asked, size, self.unit, self.about, expected_size=n, **more
-        )
-        return made if self.again is None else cast("Self", self.again.where_it_pays(made))
+        size = None if self.size is None else n
+        made = self.but(guarantee=guarantee, size=size, expected_size=n, telling=self.telling.alone)
+        return made if self.again is None else cast("Self", self.again(made))
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]
@@ -177,30 +158,22 @@ class MeanDesign(Plan):
     def entry(self) -> dict[str, object]:
         return super().entry() | {"mechanism": str(self.mechanism)}
 
-    def costs(self) -> dict[str, Cost]:
-        """What each stage costs, and what is known of its law before the count is."""
-        design, size = self.public_design, self.size
-        if design is not None and size is not None:
-            cost = self.cost(design, size)
-            measured = {} if self.distance is None else self.distance.costs()
-            # That of the line is last: where there is a delta, it has it.
-            return measured | {FUNCTION: cost} if measured else {WHOLE: cost}
-        part, rest = split(self.guarantee, COUNT_SHARE)
-        trial = self.cost(self.trial, 1)
-        function = Cost.awaited(rest, [trial.loss]) if self.awaits_count else trial
-        return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
+    @property
+    def measuring(self) -> Self:
+        """The same, with the largest distance of the line where that pays."""
+        return replace(self, telling=replace(self.telling, asked=True))
 
     @property
-    def awaits_count(self) -> bool:
-        """Whether the law of the noise will follow from a released number of units."""
-        named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
-        return self.public_design is None and not getattr(named, "one_law", False)
+    def line_alone(self) -> Self:
+        """The same with all of the budget in the line."""
+        return replace(self, telling=NOTHING)
 
-    def cost(self, design: Design, size: int) -> Cost:
-        """What a design costs that follows from a public or released number of units."""
-        problem = self.problem(size)
-        achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
-        return cost_of(design.noise, achieved, problem.guarantee)
+    def strength(self, guarantee: Guarantee, size: int | None = None) -> float:
+        """Units times epsilon, as under replace-one neighbours; by default of the public number."""
+        epsilon = float(pure_budget(without_delta(guarantee)))
+        return 2 * (size or known(self.size)) * epsilon / self.neighbours.differences(1)
+
+    # How records are held.
 
     @cached_property
     def on_grid(self) -> OnGrid | None:
@@ -223,22 +196,72 @@ class MeanDesign(Plan):
         return ball_of(self.bound, flat_grid(basis), basis.weights, basis.eigenvalues.size)
 
     @property
+    def largest_half(self) -> int:
+        """Half of the distance between the bounds where it is largest, in units of sums on the grid."""
+        return int(known(self.on_grid).rule.half_widths.max())
+
+    # What the default estimates.
+
+    @cached_property
+    def curves(self) -> CurvePrior | None:
+        """What the default mean of curves between bounds is estimated from; None for anything else."""
+        made = public_curves(self.basis, self.bound)
+        return None if made is None else self.shape.told(made, flat_grid(self.basis))
+
+    @cached_property
+    def images(self) -> ImagePrior | None:
+        """What the default mean of images between bounds is estimated from; None for anything else.
+
+        Where the number of units is public.
+        """
+        if self.size is None or not isinstance(self.mechanism, str) or self.mechanism != "auto":
+            return None
+        return public_images(self.basis, self.bound)
+
+    @property
+    def answers_with_line(self) -> bool:
+        """Whether the release will be the default line of curves between bounds."""
+        return isinstance(self.mechanism, str) and self.mechanism == "auto" and self.curves is not None
+
+
+class MeanDesign(MeanQuestion):
+    """The design that follows from what is asked of a mean: what is summed, its noise and its price."""
+
+    def costs(self) -> dict[str, Cost]:
+        """What each stage costs, and what is known of its law before the count is."""
+        design, size = self.public_design, self.size
+        if design is not None and size is not None:
+            cost = self.cost(design, size)
+            measured = {} if self.distance is None else self.distance.costs()
+            # That of the line is last: where there is a delta, it has it.
+            return measured | {FUNCTION: cost} if measured else {WHOLE: cost}
+        part, rest = split(self.guarantee, COUNT_SHARE)
+        trial = self.cost(self.trial, 1)
+        function = Cost.awaited(rest, [trial.loss]) if self.awaits_count else trial
+        return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
+
+    @property
+    def awaits_count(self) -> bool:
+        """Whether the law of the noise will follow from a released number of units."""
+        named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
+        return self.public_design is None and not getattr(named, "one_law", False)
+
+    def cost(self, design: Design, size: int) -> Cost:
+        """What a design costs that follows from a public or released number of units."""
+        return cost_of(design.noise, self.achieved(design, size), self.function_guarantee)
+
+    def achieved(self, design: Design, size: int) -> Guarantee:
+        """What it gives, recomputed. Raises DpfdaError if that is more than there is for it."""
+        problem = self.problem(size)
+        return recomputed(design.noise, *problem.differences(design), problem.guarantee)
+
+    @property
     def function_guarantee(self) -> Guarantee:
         """What is left for the function after the count's share, or that of its largest distance."""
         share = self.distance_share
         if share is not None:
             return split(self.guarantee, share)[1]
         return _for_function(self.guarantee, self.size)
-
-    @property
-    def measuring(self) -> Self:
-        """The same, with the largest distance of the line where that pays."""
-        return replace(self, measures_distance=True)
-
-    @property
-    def line_alone(self) -> Self:
-        """The same with all of the budget in the line."""
-        return replace(self, measures_distance=False, among=(), beside=None)
 
     @cached_property
     def distance_share(self) -> Fraction | None:
@@ -254,12 +277,14 @@ class MeanDesign(Plan):
     @cached_property
     def distance(self) -> DistanceNoise | None:
         """The noise that tells the largest distance of the line from the mean; None where none does."""
-        share, neighbours = self.distance_share, self.neighbours
-        if self.beside is not None:
-            return DistanceNoise(self.largest_half, neighbours, self.beside, self.guarantee, in_box=True)
+        share, neighbours, beside = self.distance_share, self.neighbours, self.telling.beside
+        if beside is not None:
+            return DistanceNoise(self.largest_half, neighbours, beside, self.guarantee, in_box=True)
         if share is not None:
             part = split(self.guarantee, share)[0]
-            return DistanceNoise.apart(self.largest_half, neighbours, part, groups=bool(self.among))
+            return DistanceNoise.apart(
+                self.largest_half, neighbours, part, groups=bool(self.telling.among)
+            )
         if not self._has_sides:
             return None
         law = cast("BoxPartNoise", known(self.public_design).noise)
@@ -277,7 +302,8 @@ class MeanDesign(Plan):
 
         Of several groups where they are small: of larger ones two numbers tell more of all.
         """
-        if self.among and (self._strength_of_distance or math.inf) >= LEAST_OF_DISTANCE:
+        strength = self._strength_of_distance
+        if self.telling.among and (strength is None or strength >= LEAST_OF_DISTANCE):
             return False
         if isinstance(self.guarantee, PureDP):
             return True
@@ -288,7 +314,7 @@ class MeanDesign(Plan):
         strength = self._strength_of_distance
         if strength is None or not self._in_one_box:
             return False
-        return worth_sides(flat_grid(self.basis).size, strength, self.lines)
+        return worth_sides(flat_grid(self.basis).size, strength, self.telling.lines)
 
     @cached_property
     def _strength_of_distance(self) -> float | None:
@@ -296,25 +322,13 @@ class MeanDesign(Plan):
 
         Of the smallest group, in the same floats for all: they pay for one measurement.
         """
-        line = self.answers_with_line or (self.among and self.curves is not None)
-        if not (self.measures_distance and line) or self.size is None:
+        among = self.telling.among
+        line = self.answers_with_line or (among and self.curves is not None)
+        if not (self.telling.asked and line) or self.size is None:
             return None
         if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
             return None
-        return self._strength(self.guarantee, min(self.among, default=self.size))
-
-    def strength(self, guarantee: Guarantee) -> float:
-        """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
-        return self._strength(guarantee, known(self.size))
-
-    def _strength(self, guarantee: Guarantee, size: int) -> float:
-        epsilon = float(pure_budget(without_delta(guarantee)))
-        return 2 * size * epsilon / self.neighbours.differences(1)
-
-    @property
-    def largest_half(self) -> int:
-        """Half of the distance between the bounds where it is largest, in units of sums on the grid."""
-        return int(known(self.on_grid).rule.half_widths.max())
+        return self.strength(self.guarantee, min(among, default=self.size))
 
     @property
     def joins_count(self) -> bool:
@@ -353,38 +367,6 @@ class MeanDesign(Plan):
             self.images,
         )
 
-    @cached_property
-    def curves(self) -> CurvePrior | None:
-        """What the default mean of curves between bounds is estimated from; None for anything else."""
-        made = public_curves(self.basis, self.bound) if self.line else None
-        if made is None:
-            return None
-        if self.centers is not None:
-            made = replace(made, centers=self.centers)
-        if self.finest is None and not self.periods:
-            return made
-        grid = flat_grid(self.basis)
-        length = float(np.ptp(grid))
-        if max((0.0, *self.periods)) > length:
-            words = f"be no longer than the grid, {length:g}"
-            raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in self.periods))
-        finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
-        share = finest / (length * grid.size / (grid.size - 1))
-        periods = tuple(period / length for period in self.periods)
-        version = WITH_PERIODS if periods else made.version
-        cells = cells_of_detail(grid.size, min(share, 1.0))
-        return replace(made, cells=cells, periods=periods, version=version)
-
-    @cached_property
-    def images(self) -> ImagePrior | None:
-        """What the default mean of images between bounds is estimated from; None for anything else.
-
-        Where the number of units is public.
-        """
-        named = not isinstance(self.mechanism, str) or self.mechanism != "auto"
-        kept = named or self.size is None or not self.line
-        return None if kept else public_images(self.basis, self.bound)
-
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
 
@@ -407,11 +389,6 @@ class MeanDesign(Plan):
         cells = equal_cells(flat_grid(self.basis).size, max(count, len(made.cells or ())))
         finer = replace(self.problem(self.size), curves=replace(made, cells=cells))
         return replace(self, drawn=choose(finer))
-
-    @property
-    def answers_with_line(self) -> bool:
-        """Whether the release will be the default line of curves between bounds."""
-        return isinstance(self.mechanism, str) and self.mechanism == "auto" and self.curves is not None
 
     @cached_property
     def public_design(self) -> Design | None:
@@ -445,10 +422,9 @@ class MeanDesign(Plan):
         """The sums that a design adds noise to: made by now, but where those on the grid are kept."""
         if not self.keeps_grid or self.on_grid is None:
             return total
-        measured = design.measurement
-        if measured is None:
+        if design.measurement is None:
             return total.through(self.on_grid.matrix[: design.components])
-        return total.through(measured.matrix)
+        return total.through(design.measurement.matrix)
 
     def counted_design(self, units: int) -> Design:
         """The design for a released number of units, which must measure what was summed before.
@@ -459,10 +435,8 @@ class MeanDesign(Plan):
         if self.joins_count:
             return design
         made = None if design.measurement is None else design.measurement.matrix
-        if not np.array_equal(
-            np.empty(0) if made is None else made,
-            np.empty(0) if self.measured is None else self.measured,
-        ):
+        before, made = (np.empty(0) if each is None else each for each in (self.measured, made))
+        if not np.array_equal(before, made):
             words = "measure the same sums whatever the number of units, where that is private"
             remedy = "Give public_size, or fix what is measured."
             raise ParameterError("mechanism", words, design.mechanism, remedy)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -51,6 +51,33 @@ Line = TypeVar("Line", bound=ReleasedFunction)
 EXAMPLES, QUICK = 16, 6
 
 
+@dataclass(frozen=True, eq=False)
+class Framed:
+    """All that a released mean holds but the mechanism's output, so that nothing fails after the noise.
+
+    design: Its noise law has been checked against the guarantee.
+    public: What the released function has beside the output: its certificate, too.
+    """
+
+    design: Design
+    public: Json
+
+    def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> ReleasedMean:
+        """The released function around the mechanism's output: on an interval or on a box.
+
+        noisy_count: The number of units, where it has the last coordinate of the noise.
+        """
+        made = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
+        public, design = dict(self.public), self.design
+        if noisy_count is not None:
+            public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
+        return made(noisy_sum=noisy_sum, **public)
+
+    def saying(self, **more: object) -> Framed:
+        """The same with more that is said about it."""
+        return replace(self, public={**self.public, "about": {**self.public["about"], **more}})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanPlan(MeanDesign):
     """Plan of a mean: parameters as of `dpfda.publication.mean_designs.MeanDesign`.
@@ -65,20 +92,20 @@ class MeanPlan(MeanDesign):
         divisor: float | NoisyCount,
         certificate: Certificate,
         drawn: Mapping[str, Cost] | None = None,
-    ) -> Json:
+    ) -> Framed:
         """All that the released function holds beside the mechanism's output, made before the noise.
 
         Raises DpfdaError if the noise gives more than its part of the budget.
         """
         problem = self.problem(size)
-        achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
+        achieved = self.achieved(design, size)
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
         if self.distance is not None:
             achieved = self.distance.with_line(achieved)
         tuning = {"name": design.mechanism, **design.parameters}
-        return {
+        public = {
             "basis": self.basis.truncate(design.functions),
             "exponent": design.exponent(problem),
             "divisor": divisor,
@@ -90,6 +117,7 @@ class MeanPlan(MeanDesign):
             "certificate": certificate.fulfilled(achieved, tuning, self.bounded, drawn),
             "about": dict(self.about) | stamp(),
         }
+        return Framed(design, public)
 
     # What to expect.
 
@@ -165,13 +193,13 @@ class MeanPlan(MeanDesign):
         divisor: float | NoisyCount = float(size)
         if self.size is None:
             divisor = NoisyCount(COUNT_SCALE * size, COUNT_SCALE, self.count_noise)
-        public = self.around(size, design, divisor, self.certified())
-        public["about"] = {**public["about"], "simulated": "an example: no data are in it"}
+        framed = self.around(size, design, divisor, self.certified())
+        framed = framed.saying(simulated="an example: no data are in it")
         sums = made_up_sums(self.problem(size), design, self.basis, count, design.counts > 0)
         noise = design.noise.simulate(np.random.Generator(np.random.Philox(key=2)), count)
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
-        made = [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
+        made = [framed.release(tuple(int(x) for x in row), counted) for row in rows]
         if self.distance is None:
             return made
         return self._with_distances(cast("list[ReleasedFunction]", made), self.distance)
@@ -191,18 +219,19 @@ class MeanPlan(MeanDesign):
             apart[place, width > 0] = off[width > 0] / width[width > 0]
             lines.append(release)
         answers = list[ReleasedMean]()
-        own = self.among.index(self.size or 0) if self.among else 0
+        among = self.telling.among
+        own = among.index(self.size or 0) if among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
-            if told.in_box or not self.among:
+            if told.in_box or not among:
                 largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
                 numbers = np.rint(largest + drawn).astype(int).tolist()
                 answers.append(replace(release, distance=told_by(numbers, half, law)))
                 continue
             # Of the other groups, which are examples too.
-            others = [(place + group - own) % len(made) for group in range(len(self.among))]
-            both = told_of_groups(apart[others], self.among)
+            others = [(place + group - own) % len(made) for group in range(len(among))]
+            both = told_of_groups(apart[others], among)
             numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
-            distance = GroupDistance(numbers[0], half, law, numbers[1], self.among, own)
+            distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
             answers.append(replace(release, distance=distance))
         return answers
 
@@ -263,13 +292,8 @@ class PlanOfMeans(Plan):
     bounded: Mapping[str, object] = said_by("one.bounded")
     about: Mapping[str, object] = said_by("one.about")
 
-    @property
-    def functions(self) -> str:
-        return self.one.functions
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.one.scale
+    functions = said_by("one.functions")
+    scale = said_by("one.scale")
 
     @property
     def expected_of(self) -> MeanPlan | None:
@@ -283,18 +307,3 @@ class PlanOfMeans(Plan):
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         plan = self.expected_of
         return None if plan is None else plan.outlook_width(level, quick)
-
-
-def released_mean(
-    public: Mapping[str, Any], design: Design, noisy_sum: tuple[int, ...], noisy_count: int | None = None
-) -> ReleasedMean:
-    """The released function around a mechanism's output: on an interval or on a box.
-
-    public: Of `MeanPlan.around`.
-    noisy_count: The number of units, where it has the last coordinate of the noise.
-    """
-    made = ReleasedField if isinstance(public["basis"], BoxFunctions) else ReleasedFunction
-    public = dict(public)
-    if noisy_count is not None:
-        public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
-    return made(noisy_sum=noisy_sum, **public)

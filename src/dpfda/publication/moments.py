@@ -259,14 +259,11 @@ class MomentsDesign:
     @cached_property
     def choices(self) -> list[RadiusChoice]:
         """How the length of each block of deviations is chosen."""
+        parts = [part for name, part in self.parts.items() if name.startswith("length")]
         return [
             RadiusChoice(2 * bound, part, self.neighbours)
-            for bound, part in zip(self.bounds, self._lengths, strict=True)
+            for bound, part in zip(self.bounds, parts, strict=True)
         ]
-
-    @property
-    def _lengths(self) -> list[Part]:
-        return [part for name, part in self.parts.items() if name.startswith("length")]
 
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:

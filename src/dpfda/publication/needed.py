@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -23,6 +24,9 @@ DIGITS, STEPS, ROUNDS = 3, 30, 4
 FLATTEST, STEEPEST, FARTHEST = -0.25, -4.0, math.log(30.0)
 # What a ratio counts for at most: where there is no plan at all nothing is enough.
 TOO_LARGE = 1e6
+# What is said of the error that stays.
+UNITS_MAY_DO = ". So does sampling, where it is counted: more units may do."
+NOTHING_DOES = " and the number."
 Falling = Callable[[float], float]
 
 
@@ -62,14 +66,69 @@ def factors(steps: int) -> list[Fraction]:
     return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
 
 
-def beyond(error: float | None, band: float | None, of_units: bool) -> ParameterError:
-    """No number of units within reach is enough, or no epsilon."""
-    name, wanted = ("error", error) if band is None else ("band", band)
-    reach = f"{SIZES[1]:g} units" if of_units else f"an epsilon up to {EPSILONS[1]:g}"
-    remedy = "What bounds, smoothing and the grid leave out stays, whatever the budget" + (
-        " and the number." if of_units else ". So does sampling, where it is counted: more units may do."
-    )
-    return ParameterError(name, f"be within reach of {reach}", f"{wanted:g}", remedy)
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What nine of ten releases are to keep to: an error, or a half-width of a band.
+
+    name: {"error", "band"}.
+    value: In the units of the function.
+    ratio: What a plan for a guarantee and a number of units gives most releases, over the value;
+        infinite where there is no such plan. The last argument is whether to be quick.
+    close: How closely least numbers are looked for: no closer than errors are known.
+    """
+
+    name: str
+    value: float
+    ratio: Callable[[Guarantee, int | None, bool], float]
+    close: float
+
+    def least_epsilon(self, guarantee: Guarantee, n: int | None) -> float:
+        """The least epsilon for so many units, from that of a guarantee on."""
+        if isinstance(guarantee, ZeroConcentratedDP):
+            raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
+
+        def at(epsilon: float, quick: bool) -> float:
+            return self.ratio(with_epsilon(guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
+
+        found = least(at, float(guarantee.epsilon), EPSILONS, self.close)
+        if found is None:
+            raise self._beyond(f"an epsilon up to {EPSILONS[1]:g}", UNITS_MAY_DO)
+        if found[0] <= EPSILONS[0]:
+            words = "be smaller: a release that says nothing is expected to be as exact"
+            raise ParameterError(self.name, words, f"{self.value:g}")
+        return found[0]
+
+    def least_units(self, guarantee: Guarantee, n: int | None) -> tuple[int, float]:
+        """The least number of units, from `n` on, and what the full ratio is of the quick one there."""
+        found = least(
+            lambda at, quick: self.ratio(guarantee, math.ceil(at), quick),
+            float(n or 100), SIZES, self.close,
+        )  # fmt: skip
+        if found is None:
+            raise self._beyond(f"{SIZES[1]:g} units", NOTHING_DOES)
+        return math.ceil(found[0]), found[1]
+
+    def table(self, guarantee: Guarantee, n: int | None) -> list[dict[str, float | None]]:
+        """The least numbers of units for a guarantee and others around it."""
+        (units, factor), rows = self.least_units(guarantee, n), list[dict[str, float | None]]()
+        slope = math.log2(self.ratio(guarantee, 2 * units, True) / self.ratio(guarantee, units, True))
+        for share in TIMES:
+            other, term = times(guarantee, share), guarantee.terms[0]
+
+            def quickly(at: float, other: Guarantee = other) -> float:
+                return factor * self.ratio(other, math.ceil(at), True)
+
+            # A product of budget and number says nearly as much, whichever is larger: a look is enough.
+            start = units / float(share)
+            found = units if share == 1 else crossing(quickly, start, SIZES, 2 * self.close, slope)
+            many = None if found is None else math.ceil(rounded_up(found))
+            rows.append({term: float(getattr(other, term)), "least_n": many})
+        return ordered(rows)
+
+    def _beyond(self, reach: str, more: str) -> ParameterError:
+        """Nothing within reach is enough."""
+        remedy = f"What bounds, smoothing and the grid leave out stays, whatever the budget{more}"
+        return ParameterError(self.name, f"be within reach of {reach}", f"{self.value:g}", remedy)
 
 
 def least(

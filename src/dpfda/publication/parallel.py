@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.numerics.aggregate import IntegerSum
@@ -14,7 +13,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.averages import EXACT, check, pay, publish_curve
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import drawn_in_box, measured_alike, with_distance, with_distances
+from dpfda.publication.distances import line_and_noise, measured_alike, with_distance, with_distances
 from dpfda.publication.means import MeanPlan
 from dpfda.releases.function import ReleasedFunction
 
@@ -74,6 +73,4 @@ def line_and_sides(
     if plan.distance is None or not plan.distance.in_box:
         return publish_curve(total, plan, certificate=certificate), ()
     paid = pay(total, plan, certificate=certificate)
-    own, sides = drawn_in_box(paid.design.noise, plan.distance.law, EXACT)
-    made = paid.release(plan.measure(total, paid.design).with_noise(own))
-    return cast("ReleasedFunction", made), sides
+    return line_and_noise(plan.measure(total, paid.design), paid, plan.distance, EXACT)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -21,30 +20,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, checked_guarantee
 from dpfda.privacy.words import number
-from dpfda.publication.needed import (
-    EPSILONS,
-    LEVEL,
-    ROWS,
-    SIZES,
-    TIMES,
-    beyond,
-    crossing,
-    factors,
-    least,
-    ordered,
-    rounded_up,
-    times,
-    with_epsilon,
-)
+from dpfda.publication.needed import LEVEL, ROWS, Wanted, factors, times, with_epsilon
 from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
 
-# What a plan for other numbers gives most releases, over what is wanted; perhaps quickly.
-Ratio = Callable[[Guarantee, int | None, bool], float]
-
-# Least numbers are looked for so closely; where errors are those of few simulated releases, less so.
+# Least numbers are looked for so closely: where errors are those of few simulated releases, less so.
 CLOSE, CLOSE_SIMULATED = 0.01, 0.03
 
 
@@ -255,21 +237,7 @@ class Plan(ABC):
         >>> plan.at(epsilon=plan.least_epsilon(error=0.03)).error_for_most <= 0.03
         True
         """
-        if isinstance(self.guarantee, ZeroConcentratedDP):
-            raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
-        ratio, n = _ratio_of(self, error, band, level), self.n
-
-        def at(epsilon: float, quick: bool) -> float:
-            return ratio(with_epsilon(self.guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
-
-        found = least(at, float(self.guarantee.epsilon), EPSILONS, self.close)
-        if found is None:
-            raise beyond(error, band, False)
-        if found[0] <= EPSILONS[0]:
-            name, wanted = ("error", error) if band is None else ("band", band)
-            words = "be smaller: a release that says nothing is expected to be as exact"
-            raise ParameterError(name, words, f"{wanted:g}")
-        return found[0]
+        return self._wanted(error, band, level).least_epsilon(self.guarantee, self.n)
 
     def least_n(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL
@@ -278,10 +246,7 @@ class Plan(ABC):
 
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
-        found = _least_units(self, _ratio_of(self, error, band, level))
-        if found is None:
-            raise beyond(error, band, True)
-        return found[0]
+        return self._wanted(error, band, level).least_units(self.guarantee, self.n)[0]
 
     def between(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL
@@ -302,15 +267,35 @@ class Plan(ABC):
         >>> [row["epsilon"] for row in plan.between(error=0.03)]
         [0.25, 0.5, 1.0, 2.0, 4.0]
         """
-        rows = _table(self, _ratio_of(self, error, band, level))
-        if rows is None:
-            raise beyond(error, band, True)
-        return rows
+        return self._wanted(error, band, level).table(self.guarantee, self.n)
 
-    @property
-    def close(self) -> float:
-        """How closely least numbers are looked for: no closer than errors are known."""
-        return CLOSE_SIMULATED if self.simulated else CLOSE
+    def _wanted(self, error: float | None, band: float | None, level: float) -> Wanted:
+        """What most releases are to keep to. Raises ParameterError if it is unusable."""
+        if (error is None) == (band is None):
+            found = "none" if error is None else "both"
+            raise ParameterError("error", "be given, or band, and not both", found)
+        name = "error" if band is None else "band"
+        wanted = real(error if band is None else band, name, 1e-100, 1e100)
+        probability(level, "level")
+
+        @cache
+        def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
+            if quick and not (self.simulated or band is not None):
+                return ratio(guarantee, n, False)
+            try:
+                made = self.at(n=n, guarantee=guarantee)
+            except ParameterError:
+                if n is None:
+                    raise
+                # A budget so small, or so few units, that what is asked for cannot be published at all.
+                return math.inf
+            outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
+            if outlook is None:
+                words = self.error_words if band is None else self.band_words
+                raise ParameterError(name, "be one that can be stated", "none", words)
+            return outlook.most / wanted
+
+        return Wanted(name, wanted, ratio, CLOSE_SIMULATED if self.simulated else CLOSE)
 
     # In words, numbers and pictures.
 
@@ -450,72 +435,6 @@ class Prepared(Kept, Generic[PlanType, Total]):
 def said_by(path: str) -> Any:
     """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
     return property(attrgetter(path))
-
-
-def _ratio_of(plan: Plan, error: float | None, band: float | None, level: float) -> Ratio:
-    """What plans give over what is wanted; infinite where there is no such plan.
-
-    plan: Others are made from it.
-    error, band: Exactly one of them.
-    level: Of the band.
-    Raises ParameterError if they are unusable. The ratio raises where none can be stated.
-    """
-    if (error is None) == (band is None):
-        found = "none" if error is None else "both"
-        raise ParameterError("error", "be given, or band, and not both", found)
-    name = "error" if band is None else "band"
-    wanted = real(error if band is None else band, name, 1e-100, 1e100)
-    probability(level, "level")
-
-    @cache
-    def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
-        if quick and not (plan.simulated or band is not None):
-            return ratio(guarantee, n, False)
-        try:
-            made = plan.at(n=n, guarantee=guarantee)
-        except ParameterError:
-            if n is None:
-                raise
-            # A budget so small, or so few units, that what is asked for cannot be published at all.
-            return math.inf
-        outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
-        if outlook is None:
-            words = plan.error_words if band is None else plan.band_words
-            raise ParameterError(name, "be one that can be stated", "none", words)
-        return outlook.most / wanted
-
-    return ratio
-
-
-def _least_units(plan: Plan, ratio: Ratio) -> tuple[int, float] | None:
-    """The least number of units, and what the full ratio is of the quick one there."""
-    found = least(
-        lambda at, quick: ratio(plan.guarantee, math.ceil(at), quick),
-        float(plan.n or 100), SIZES, plan.close,
-    )  # fmt: skip
-    return None if found is None else (math.ceil(found[0]), found[1])
-
-
-def _table(plan: Plan, ratio: Ratio) -> list[dict[str, float | None]] | None:
-    """The least numbers of units for the plan's budget and others around it; None where it has none."""
-    middle = _least_units(plan, ratio)
-    if middle is None:
-        return None
-    (units, factor), rows, term = middle, [], plan.guarantee.terms[0]
-    slope = math.log2(ratio(plan.guarantee, 2 * units, True) / ratio(plan.guarantee, units, True))
-    for share in TIMES:
-        other = times(plan.guarantee, share)
-
-        def quickly(at: float, other: Guarantee = other) -> float:
-            return factor * ratio(other, math.ceil(at), True)
-
-        # A product of budget and number says nearly as much, whichever is larger: a look is enough.
-        start = units / float(share)
-        found = units if share == 1 else crossing(quickly, start, SIZES, 2 * plan.close, slope)
-        many = None if found is None else math.ceil(rounded_up(found))
-        row: dict[str, float | None] = {term: float(getattr(other, term)), "least_n": many}
-        rows.append(row)
-    return ordered(rows)
 
 
 def _told(outlook: Outlook) -> str:

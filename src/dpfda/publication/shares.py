@@ -13,19 +13,18 @@ from fractions import Fraction
 from typing import cast
 
 from dpfda.mechanisms import Design
-from dpfda.noise import AnyNorm, NoiseLaw, Width
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import Paying
 from dpfda.publication.charging import charge, recomputed
-from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.means import Framed, MeanPlan, ReleasedMean
 from dpfda.publication.needed import times
 from dpfda.publication.plan import Plan
 
@@ -92,9 +91,7 @@ class Sharing:
         """
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
         drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
-        if isinstance(width, OuterDifference):
-            return achieved_symmetric(cast("SymmetricNoise", drawn), width, asked)
-        return drawn.achieved(self.norm, width, asked)
+        return achieved_guarantee(drawn, self.norm, width, asked)
 
     def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.
@@ -193,15 +190,15 @@ def publish_shared(
     """
     design, certificate = replace(designed(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
-    public = around(plan, design, size, certificate)
+    framed = around(plan, design, size, certificate)
     charge(paying, certificate, plan.entry())
-    return released_mean(public, design, total.with_noise([0] * law.components))
+    return framed.release(total.with_noise([0] * law.components))
 
 
-def around(plan: MeanPlan, design: Design, size: int | Fraction, certificate: Certificate) -> Json:
+def around(plan: MeanPlan, design: Design, size: int | Fraction, certificate: Certificate) -> Framed:
     """What a mean of so many units is released with, made before its total is opened."""
-    public = plan.around(math.floor(size), design, float(size), certificate)
-    return {**public, "about": counted(public["about"], size)}
+    framed = plan.around(math.floor(size), design, float(size), certificate)
+    return framed.saying(**counted({}, size))
 
 
 def counted(about: Mapping[str, object], size: object) -> dict[str, object]:

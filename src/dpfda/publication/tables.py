@@ -31,9 +31,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from dpfda.bases.ordinary import Outlook
-from dpfda.bounds import Norm
 from dpfda.estimates.pooled import PooledMean, ordinary_tables
-from dpfda.noise import AnyNorm, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
+from dpfda.noise import Calibrated, NoiseLaw, body_noise, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -43,7 +42,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.again import PlanAgain
-from dpfda.publication.charging import certified_entry, charge, charged_for, recomputed
+from dpfda.publication.charging import certified_entry, charge, charged_for
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.plan import said_by
 from dpfda.publication.trials import ORDINARY
@@ -79,23 +78,17 @@ class Table(ABC):
 
     @property
     @abstractmethod
-    def calibrated(self) -> tuple[NoiseLaw, Guarantee, AnyNorm, Width]:
+    def calibrated(self) -> Calibrated:
         """The law, what is charged, and how far neighbours differ in the norm that it needs."""
 
     @property
     def law(self) -> NoiseLaw:
         """Law of the noise."""
-        return self.calibrated[0]
-
-    @property
-    def charged(self) -> Guarantee:
-        """What is charged: without delta where the noise needs none."""
-        return self.calibrated[1]
+        return self.calibrated.law
 
     def costs(self) -> dict[str, Cost]:
         """One charge pays for the table."""
-        law, charged, norm, width = self.calibrated
-        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
+        return {WHOLE: self.calibrated.cost()}
 
     @property
     def described(self) -> str:
@@ -130,9 +123,7 @@ class OfTable(PlanAgain):
     neighbours: Neighbours = said_by("table.neighbours")
     unit: str = said_by("table.unit")
 
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
+    noise_words = said_by("table.described")
 
     @property
     def n(self) -> int | None:
@@ -161,10 +152,8 @@ class TablePlan(OfTable, Generic[Made]):
     def costs(self) -> dict[str, Cost]:
         return self.table.costs()
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What is charged: without delta where the noise needs none."""
-        return self.table.charged
+    # What is charged: without delta where the noise needs none.
+    guarantee = said_by("table.calibrated.charged")
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -241,17 +230,14 @@ class ShareTable(Table):
     parts: tuple[int, ...] = (UNIT,)
 
     @cached_property
-    def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    def calibrated(self) -> Calibrated:
         """The law, what is charged, and by how much neighbours differ in the norm that it needs."""
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise, self.parts)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
-        law, charged, norm, width = self.calibrated
         tuning = {**self.tuning, "noise": self.described}
-        noisy, certificate = publish_integers(
-            total, law, norm, width, charged, self.entry(), paying, tuning
-        )
-        return NoisyShares(noisy, law, self.public_size), certificate
+        noisy, certificate = publish_integers(total, self.calibrated, self.entry(), paying, tuning)
+        return NoisyShares(noisy, self.law, self.public_size), certificate
 
     def entry(self) -> dict[str, object]:
         bound, basis = "shares of cells, one in all a unit", f"{self.cells} cells"
@@ -279,10 +265,9 @@ class ShareTable(Table):
         often = np.array([turn.times for turn in turns])
         if np.any(often < 0) or np.any(often.sum(axis=0) > most):
             raise DpfdaError(f"All turns must count a cell {most} times at most.")
-        law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), dict(self.tuning)
         certificate = certified_entry(self.costs(), entry, {**tuning, "noise": self.described})
-        achieved = recomputed(law, norm, width, charged)
+        achieved = self.calibrated.achieved()
         charge(paying, certificate, entry)
         told = in_turn(total, turns, lambda cells: replace(self, cells=cells).law.draw())
         whole = replace(self, cells=len(told))
@@ -327,7 +312,7 @@ class CornerTable(Table):
     tuning: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
-    def calibrated(self) -> tuple[NoiseLaw, Guarantee, AnyNorm, Width]:
+    def calibrated(self) -> Calibrated:
         """Law of one row, what is charged, and how far a row may move, in the norm that it needs."""
         pure, width = without_delta(self.guarantee), self.neighbours.differences(1 << CORNER_EXPONENT)
         box = body_noise("box", [width] * self.columns, pure)
@@ -336,15 +321,13 @@ class CornerTable(Table):
             one = gaussian_noise((1.0,), distance, self.guarantee)
             if self.noise == "gaussian" or one.variances()[0] < box.variances()[0]:
                 law = type(one)(one.scales * self.columns)
-                return law, self.guarantee, "l2", distance
-        return box, pure, "box", (width,) * self.columns
+                return Calibrated(law, self.guarantee, "l2", distance)
+        return Calibrated(box, pure, "box", (width,) * self.columns)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
-        law, charged, norm, width = self.calibrated
-        tuning = {**self.tuning, "noise": self.described}
-        achieved = recomputed(law, norm, width, charged)
+        tuning, achieved = {**self.tuning, "noise": self.described}, self.calibrated.achieved()
         certificate = charged_for(self.costs(), achieved, self.entry(), paying, tuning)
-        noise = [value for _ in range(self.rows) for value in law.draw()]
+        noise = [value for _ in range(self.rows) for value in self.law.draw()]
         return total.with_noise(noise), certificate
 
     @property
@@ -387,9 +370,7 @@ class CornersPlan(TablePlan[Made]):
         f"{ORDINARY} means, observations spread evenly"
     )
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
+    size = said_by("table.public_size")
 
     def outlook(self, quick: bool = False) -> Outlook:
         tried = self._tables(quick)

@@ -50,8 +50,9 @@ from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
 from dpfda.publication.charging import recomputed
+from dpfda.releases.promise import without
 
 # Candidates have so many blocks, of width 2^-k of the domain.
 DEEPEST = 15
@@ -195,7 +196,7 @@ def zoom_for(
     width, place = (PureDP(spent * each / sum(SPENT)) for each in SPENT)
     zoom = Zoom(domain_range, size, (width, place), neighbours)
     more = zoom.width_noise().scales[0] * (1 - part)
-    return replace(zoom, margin=math.ceil(MARGIN * more)), _rest(guarantee, (width, place))
+    return replace(zoom, margin=math.ceil(MARGIN * more)), without(without(guarantee, [width]), [place])
 
 
 def zoomed_part(size: int, guarantee: Guarantee) -> Fraction:
@@ -224,11 +225,3 @@ def noisy_largest(scores: Sequence[int], noise: Sequence[int]) -> int:
     """Index of the largest noisy score, the first on a tie. Nothing else leaves."""
     noisy = [score + drawn for score, drawn in zip(scores, noise, strict=True)]
     return noisy.index(max(noisy))
-
-
-def _rest(guarantee: Guarantee, parts: tuple[PureDP, PureDP]) -> Guarantee:
-    if isinstance(guarantee, ZeroConcentratedDP):
-        width, place = (part.epsilon**2 / 2 for part in parts)
-        return ZeroConcentratedDP(guarantee.rho - width - place)
-    left = guarantee.epsilon - sum(part.epsilon for part in parts)
-    return PureDP(left) if isinstance(guarantee, PureDP) else type(guarantee)(left, guarantee.delta)

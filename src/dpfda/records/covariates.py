@@ -10,7 +10,7 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
-from dpfda.records.containers import cells_in, is_frame, opened, shape_of
+from dpfda.records.containers import cells_in, is_dask, is_frame, opened, shape_of
 from dpfda.records.frames import Container
 
 
@@ -54,6 +54,27 @@ def columns_apart(X: object, names: Sequence[str]) -> tuple[object, list[object]
             f"{', '.join(names)}."
         )
     return records.without(names, "covariates")
+
+
+def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[object, dict[str, object]]:
+    """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
+
+    Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
+    """
+    if Z is None:
+        X, columns = columns_apart(X, names)
+    elif is_dask(Z) and Z.ndim == 1:
+        if len(names) != 1:
+            raise DataError(
+                f"Z must have one column a covariate ({len(names)}); found a single one. Pass an array "
+                "of as many columns, or a frame whose columns have the names of the covariates."
+            )
+        columns = [Z]
+    elif isinstance(Z, Mapping) or hasattr(Z, "columns") or not is_dask(Z):
+        columns = columns_named(Z, names)
+    else:
+        columns = [Z[:, place] for place in range(len(names))]
+    return X, dict(zip(names, columns, strict=True))
 
 
 def scaled(values: Floats, bounds: tuple[float, float]) -> Floats:

@@ -244,7 +244,10 @@ def for_population(
         raise ParameterError("variance", words, "None", "It must be known to be public.")
     said = STATED if largest is not None else BOUNDED
     if limits is not None:
-        allowed = _allowed(band, limits)
+        # What bounds on values allow for a mean inside the band.
+        (lower, upper), middle = limits, (limits[0] + limits[1]) / 2
+        nearest = np.clip(middle, band.lower, band.upper)
+        allowed = np.maximum((upper - nearest) * (nearest - lower), 0.0)
         largest = allowed if largest is None else np.minimum(largest, allowed)
     assert largest is not None  # noqa: S101
     deviation = np.sqrt(largest / size)
@@ -282,19 +285,10 @@ def sampled(
     deviation: array (k,). At most that of the sampling error at the points.
     """
     each = each_part(level)
-    reach = (
-        float(normal_quantile((1 + (each ** (1 / places) if band.simultaneous else each)) / 2))
-        * deviation
-    )
+    alone = each ** (1 / places) if band.simultaneous else each
+    reach = float(normal_quantile((1 + alone) / 2)) * deviation
     lower, upper = np.minimum(band.lower, values) - reach, np.maximum(band.upper, values) + reach
     return settled(replace(band, lower=lower, upper=upper, level=level), values, limits)
-
-
-def _allowed(band: Band, limits: Limits) -> Floats:
-    """Largest variance (k,) that bounds on values allow for a mean inside the band."""
-    lower, upper = limits
-    nearest = np.clip((lower + upper) / 2, band.lower, band.upper)
-    return np.asarray(np.maximum((upper - nearest) * (nearest - lower), 0.0))
 
 
 def stated_variance(variance: Variance | None, points: Floats) -> Floats | None:

@@ -127,13 +127,12 @@ class Release(Published):
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         made = cls(**cls._entries(written, kernel))
-        own = {each.name for each in fields(made)}  # type: ignore[arg-type]
-        if "certificate" in own:
-            certificate = replace(made.certificate, bound=made._stated_bound())
-            made = replace(made, certificate=certificate)  # type: ignore[type-var]
-        made._checked()
-        if "certificate" not in own:
+        if "certificate" not in {each.name for each in fields(made)}:  # type: ignore[arg-type]
+            made._checked()
             return made
+        certificate = replace(made.certificate, bound=made._stated_bound())
+        made = replace(made, certificate=certificate)  # type: ignore[type-var]
+        made._checked()
         certificate, noises = made.certificate, made._added_noise()
         if written.get("schema_version", 1) == 1 or "selected" in made.about:
             # It is not said exactly what each stage cost; the best of several runs cost more than one.

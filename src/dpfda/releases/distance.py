@@ -283,7 +283,9 @@ def box_quantile(first: float, second: float, level: float) -> float:
     (3.27, 2.3)
     """
     one, other = abs(first), abs(second)
-    return laplace_quantile(one + other, abs(one - other), level)
+    # As of two independent Laplace variables: the larger scale, and the smaller.
+    scales = one + other, abs(one - other)
+    return _crossed(lambda far: _beyond(far, *scales), 1 - level, sum(scales))
 
 
 def side_quantile(sides: int, count: int, level: float) -> float:
@@ -308,12 +310,6 @@ def side_quantile(sides: int, count: int, level: float) -> float:
         return float(left[0] - sum(held) / 2**count)
 
     return _crossed(beyond, 1 - level, sides + 1.0)
-
-
-def laplace_quantile(p: float, q: float, level: float) -> float:
-    """What p A + q B stays below with a chance of `level`, of independent Laplace variables A and B."""
-    scales = max(p, q), min(p, q)
-    return _crossed(lambda far: _beyond(far, *scales), 1 - level, p + q)
 
 
 def _crossed(falling: Callable[[float], float], chance: float, high: float) -> float:

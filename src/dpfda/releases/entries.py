@@ -188,6 +188,7 @@ def _two(written: object) -> tuple[float, float]:
 NUMBER, TEXT, NAME = entry(encoding.number), entry(encoding.text), entry(encoding.name)
 INTEGERS, FLOATS = entry(encoding.integers, list), entry(encoding.floats, np.ndarray.tolist)
 NUMBERS, ENDS = entry(_numbers, list), entry(_two, list)
+NAMES = entry(lambda written: tuple(map(encoding.name, encoding.sequence(written))), list)
 SEQUENCE = entry(lambda written: tuple(encoding.sequence(written)), list)
 # An array to the bit, of any shape.
 PACKED = entry(encoding.array_from_json, encoding.array_to_json)

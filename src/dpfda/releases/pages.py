@@ -43,9 +43,12 @@ def report_page(
     parts = [_release(name, one, texts[name], hashes, charged) for name, one in releases.items()]
     if several:
         parts = [_together(releases, whole), *parts]
+    # Or each by itself, where they cannot be added up.
+    alone = dict.fromkeys(claim(release.certificate) for release in releases.values())
+    promise = "; ".join(alone) if whole is None else str(whole.total)
     return Page(
         title=title or ("Report on what was published" if several else first._title),
-        lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
+        lead=f"Published under {promise}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
         appendix=_appendix(texts),
@@ -56,13 +59,6 @@ def card(release: Published) -> Section:
     """A release in a few facts and a picture: for notebooks."""
     heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=release.facts.card(), picture=_picture(release))
-
-
-def _promise(releases: Mapping[str, Published], whole: Account | None) -> str:
-    """What all of them promise together, or each by itself where they cannot be added up."""
-    if whole is not None:
-        return str(whole.total)
-    return "; ".join(dict.fromkeys(claim(release.certificate) for release in releases.values()))
 
 
 def _together(releases: Mapping[str, Published], whole: Account | None) -> Section:

@@ -29,7 +29,6 @@ from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
     SymmetricNoise,
-    achieved_symmetric,
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json, mapping, name
@@ -257,8 +256,6 @@ class AddedNoise(NamedTuple):
         return None
 
     def _exactly(self, asked: Guarantee) -> Guarantee:
-        if isinstance(self.width, OuterDifference):
-            return achieved_symmetric(self.noise, self.width, asked)
         return achieved_guarantee(self.noise, self.norm, self.width, asked)
 
 
@@ -351,7 +348,10 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
     if ALL not in certificate.stages:
         return
     if not normal:
-        _check_one_box([noise.noise for noise in noises])
+        sides = sum(noise.noise.components for noise in noises)
+        apart = any(getattr(noise.noise, "whole", None) != sides for noise in noises)
+        if len(noises) > 1 and apart:
+            raise ValueError("what one draw has put on all parts is not of one box")
         return
     if len(normal) < len(noises):
         raise ValueError("not all noise of one draw is normal")
@@ -367,13 +367,6 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
         raise ValueError("less is said to be achieved than the noise of all parts gives")
     if every and not _at_most(stated, lost):
         raise ValueError("more is said to be achieved than the noise of all parts gives")
-
-
-def _check_one_box(laws: Sequence[AnyLaw]) -> None:
-    """Refuse pure noise of several parts that is not of one box. Raises ValueError."""
-    sides = sum(law.components for law in laws)
-    if len(laws) > 1 and any(getattr(law, "whole", None) != sides for law in laws):
-        raise ValueError("what one draw has put on all parts is not of one box")
 
 
 def given(

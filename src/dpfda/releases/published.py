@@ -350,13 +350,12 @@ class Published(Certified):
     @property
     def _spoken_domain(self) -> str:
         """Where it is defined, in words."""
-        names = (
-            ["the axis"] if len(self._axes) == 1 else [f"axis {i + 1}" for i in range(len(self._axes))]
-        )
-        labels = [self.about.get("domain" if i == 0 else f"domain_{i + 1}") for i in range(len(names))]
-        said = [label or name for label, name in zip(labels, names, strict=True)]
-        ends = self._axes.values()
-        return " and ".join(f"{w} from {a:g} to {b:g}" for w, (a, b) in zip(said, ends, strict=True))
+        said = list[str]()
+        for i, (a, b) in enumerate(self._axes.values()):
+            label = self.about.get("domain" if i == 0 else f"domain_{i + 1}")
+            name = "the axis" if len(self._axes) == 1 else f"axis {i + 1}"
+            said.append(f"{label or name} from {a:g} to {b:g}")
+        return " and ".join(said)
 
     # Facts.
 

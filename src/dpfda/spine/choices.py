@@ -9,6 +9,7 @@ from typing import TypeGuard
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import Bound, ValueBounds, read_bounds
+from dpfda.mechanisms.design import Shape
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, InPython, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -184,8 +185,8 @@ def mean_plan(
     }
     made = MeanPlan.of(
         basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,
-        centers=centers, reading=settings.reading, expected_size=expected_size,
-        finest=settings.domain.finest, periods=settings.domain.periods or (),
+        shape=Shape(centers, settings.domain.finest, tuple(settings.domain.periods or ())),
+        reading=settings.reading, expected_size=expected_size,
     )  # fmt: skip
     prior = None if centers is None else f"{len(centers)} curve(s)"
     asked = {

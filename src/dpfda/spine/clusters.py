@@ -20,7 +20,7 @@ same bits as in one fit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,7 +31,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError, Private
 from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame, shape_of
-from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import Container
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
@@ -184,27 +183,6 @@ def _units(estimator: Estimator, X: object, groups: Labels) -> int:
     known = rows_of(X) if groups is None else None
     whose = X if groups is None else groups
     return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
-
-
-def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[object, dict[str, object]]:
-    """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
-
-    Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
-    """
-    if Z is None:
-        X, columns = columns_apart(X, names)
-    elif is_dask(Z) and Z.ndim == 1:
-        if len(names) != 1:
-            raise DataError(
-                f"Z must have one column a covariate ({len(names)}); found a single one. Pass an array "
-                "of as many columns, or a frame whose columns have the names of the covariates."
-            )
-        columns = [Z]
-    elif isinstance(Z, Mapping) or hasattr(Z, "columns") or not is_dask(Z):
-        columns = columns_named(Z, names)
-    else:
-        columns = [Z[:, place] for place in range(len(names))]
-    return X, dict(zip(names, columns, strict=True))
 
 
 def summed(part: PrivateSum) -> IntegerSum:

@@ -127,11 +127,12 @@ def embedded(reading: Reading, estimator: Embeds, base: type[Embeds]) -> Reading
     alone.__dict__.clear()
     own = estimator.get_params(deep=False) | {"ledger": None}
     alone.__dict__.update(own)
-    stated = {name: repr(value) for name, value in sorted(own.items()) if _is_own(kind, name)}
+    shipped = next(each for each in kind.__mro__ if each.__module__.startswith("dpfda."))
+    known = inspect.signature(shipped).parameters
+    stated = {name: repr(value) for name, value in sorted(own.items()) if name not in known}
     identity = f"{kind.__module__}.{kind.__qualname__}", repr(stated), _source(kind)
     made = Embedding(alone.embed, alone.embedded_points, moved, identity)
-    given = {name: getattr(reading, name) for name in ("missing", "invalid", "nugget", "standardize")}
-    return EmbeddedReading(**given, embedding=made)
+    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, made)
 
 
 def own_fit(reading: Reading, kind: type) -> Reading:
@@ -142,14 +143,7 @@ def own_fit(reading: Reading, kind: type) -> Reading:
         raise ParameterError("plan", words, kind.__name__, "Put what it makes of a record into `embed`.")
 
     made = Embedding(refuse, lambda points: points, False, (f"fit of {kind.__qualname__}",))
-    given = {name: getattr(reading, name) for name in ("missing", "invalid", "nugget", "standardize")}
-    return EmbeddedReading(**given, embedding=made)
-
-
-def _is_own(kind: type, name: str) -> bool:
-    """Whether a parameter was added by a class of one's own."""
-    shipped = [base for base in kind.__mro__ if base.__module__.startswith("dpfda.")]
-    return not any(name in inspect.signature(base).parameters for base in shipped[:1])
+    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, made)
 
 
 def _source(kind: type) -> str:

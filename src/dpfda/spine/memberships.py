@@ -213,12 +213,6 @@ def _found(memberships: list[Key], y: object) -> dict[Key, object]:
     return found
 
 
-def rows_of_level(memberships: list[Key], level: object, stated: bool) -> NDArray[np.bool_]:
-    """Which records are of one group."""
-    own = level_key(level) if stated else label_key(level)
-    return np.array([key == own for key in memberships], dtype=bool)
-
-
 def flat(
     levels: Sequence[object] | Mapping[str, Sequence[object]] | None,
 ) -> Sequence[object] | None:
@@ -275,7 +269,8 @@ def parted(
     memberships, other = read_memberships(y, count, own, invalid, stated)
     levels = read_levels(given, memberships, y, neighbours)
     names = names_of_levels(levels)
-    rows = [rows_of_level(memberships, level, stated) for level in levels]
+    keys = [level_key(level) if stated else label_key(level) for level in levels]
+    rows = [np.array([own == key for own in memberships], dtype=bool) for key in keys]
     known = np.any(rows, axis=0) | other
     rows = [chosen & ~other for chosen in rows]
     if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):

@@ -24,6 +24,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import planner, read_ledger, stamp
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan
 from dpfda.records import LongCurves
@@ -155,14 +156,9 @@ class PooledTable(PooledSum, Generic[Made]):
     plan: TablePlan[Made]
     largest = UNIT
 
-    @property
-    def table(self) -> Any:
-        """Public side of the noise."""
-        return self.plan.table
-
-    @property
-    def numbers(self) -> int:  # type: ignore[override]
-        return int(self.table.cells)
+    # Public side of the noise.
+    table = said_by("plan.table")
+    numbers = said_by("table.cells")
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
         noisy, certificate = self.table.publish(total, read_ledger(ledger))

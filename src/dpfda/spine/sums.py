@@ -99,75 +99,53 @@ class Summation:
         """A block of records as a matrix that fits the basis; see `matrix_on`."""
         return matrix_on(values, self.plan.basis, self.reading)
 
-    def add(self, total: IntegerSum, matrix: Cells, first_row: int = 0) -> None:
-        """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
-
-        Raises DataError with the place of a value that is not finite, unless repairing. The sum is then
-        useless.
-        """
-        if self._plain and (found := self._bounded(matrix)) is not None:
-            totals, unusable = found
-            total.add_totals(totals, matrix.shape[0])
-            if unusable and self.reading.invalid == "refuse":
-                refuse_unusable(matrix, first_row, _fills(self.plan.basis))
-            return
-        if self._compiled(matrix):
-            for start, block in _direct(matrix):
-                total.add_totals(self._read_alone(block, first_row + start), len(block))
-            return
-        for rows in self._blocks(matrix.shape[0]):
-            self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
-
-    def of_records(self, matrix: Cells | Curves, codes: Integers | None) -> IntegerSum:
-        """The sum over the records of a matrix, or over their units where these have numbers."""
-        total = self.empty()
-        if isinstance(matrix, Curves):
-            self.add_curves(total, matrix)
-        elif codes is None:
-            self.add(total, matrix)
-        else:
-            self.add_units(total, matrix, codes)
-        return total
-
-    def add_units(self, total: IntegerSum, matrix: Cells, codes: Integers) -> None:
-        """Add privacy units, each the average of its usable records in the order of the rows.
+    def of_records(self, matrix: Cells | Curves, codes: Integers | None = None) -> IntegerSum:
+        """The sum over privacy units, each the average of its usable records in the order of the rows.
 
         matrix: array (n, m). Records of any real type.
-        codes: array (n,) of int. Number of each record's unit: from 0 on, none left out.
-        Raises DataError as `add` does.
+        codes: array (n,) of int. Number of each record's unit: from 0 on, none left out; None where each
+            is one.
+        Raises DataError with the place of a value that is not finite, unless repairing.
         """
-        sizes = np.bincount(codes)
-        if self._compiled(matrix) and is_direct(matrix):
-            total.add_totals(self._read_units(matrix, codes, sizes), sizes.size)
-            return
-        for curves in self._averaged(matrix, codes):
+        total = self.empty()
+        alone = codes is None and self._plain
+        if alone and not isinstance(matrix, Curves) and (found := self._bounded(matrix)) is not None:
+            totals, unusable = found
+            if unusable and self.reading.invalid == "refuse":
+                refuse_unusable(matrix, 0, _fills(self.plan.basis))
+            return total.add_totals(totals, len(matrix))
+        read = self._compiled(matrix, codes)
+        for totals, count in read or ():
+            total.add_totals(totals, count)
+        for curves in self.units(matrix, codes) if read is None else ():
             self.add_curves(total, curves)
+        return total
 
-    def units(self, matrix: Cells | Curves, codes: Integers | None) -> Iterator[Curves]:
-        """One curve a unit, block by block, for what is no sum of them; parameters as of `add_units`."""
+    def units(
+        self, matrix: Cells | Curves, codes: Integers | None, first_row: int = 0
+    ) -> Iterator[Curves]:
+        """One curve a unit, block by block, for what is no sum of them; otherwise as `of_records`.
+
+        first_row: Number of the first record in errors, where each is a unit.
+        """
         if isinstance(matrix, Curves):
             yield matrix
         elif codes is not None:
             yield from self._averaged(matrix, codes)
         else:
-            for rows in self._blocks(matrix.shape[0]):
-                yield self._curves(matrix[rows], rows.start)
+            for start in range(0, len(matrix), self._step()):
+                yield self._curves(matrix[start : start + self._step()], first_row + start)
 
     def lengths(self, matrix: Cells | Curves, codes: Integers | None, line: FromLine) -> Floats:
         """How far units are from a line: those alone that can be used, in no order. Private.
 
-        matrix, codes: As of `add_units`.
+        matrix, codes: As of `of_records`.
         """
-        if (
-            isinstance(matrix, Curves)
-            or not self._compiled(matrix)
-            or (codes is not None and not is_direct(matrix))
-        ):
+        read = self._compiled(matrix, codes, line)
+        if read is None:
             made = [line.lengths(some.values[some.usable]) for some in self.units(matrix, codes)]
-        elif codes is not None:
-            made = [self._read_units(matrix, codes, np.bincount(codes), line)]
         else:
-            made = [self._read_alone(block, start, line) for start, block in _direct(matrix)]
+            made = [lengths for lengths, _ in read]
         return np.concatenate(made)
 
     def _averaged(self, matrix: Cells, codes: Integers) -> Iterator[Curves]:
@@ -188,11 +166,6 @@ class Summation:
     def _step(self) -> int:
         return max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
 
-    def _blocks(self, count: int) -> Iterator[slice]:
-        step = self._step()
-        for start in range(0, count, step):
-            yield slice(start, min(start + step, count))
-
     def _curves(self, block: Cells, first_row: int) -> Curves:
         """A block of records, checked, filled and standardised."""
         return read_block(block, self.plan.basis, self.reading, first_row)
@@ -212,20 +185,26 @@ class Summation:
         rule = self.plan.in_l1
         return None if rule is None else rule.truncated(self.components)
 
-    def _compiled(self, matrix: Cells) -> bool:
-        """Whether compiled loops read records, and there are enough of them."""
+    def _compiled(
+        self, matrix: Cells | Curves, codes: Integers | None, line: FromLine | None = None
+    ) -> list[tuple[Cells, int]] | None:
+        """What compiled loops read, block by block, and of how many units; None where others read it."""
         alone = self.plan.on_grid is not None and self.embedding is None
-        return alone and compiled.worthwhile(matrix.size)
+        if isinstance(matrix, Curves) or not alone or not compiled.worthwhile(matrix.size):
+            return None
+        if codes is not None:
+            return [self._read_units(matrix, codes, line)] if is_direct(matrix) else None
+        blocks = _direct(matrix)
+        return [(self._read_alone(block, start, line), len(block)) for start, block in blocks]
 
-    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None = None) -> Cells:
+    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None) -> Cells:
         """What `_read` gives of records that are units."""
         none, marks = np.empty(0, dtype=np.int64), np.zeros(len(matrix), dtype=np.bool_)
         return self._read(matrix, (none, none, none), marks, first_row, line)[0]
 
-    def _read_units(
-        self, matrix: Cells, codes: Integers, sizes: Integers, line: FromLine | None = None
-    ) -> Cells:
-        """What `_read` gives of averages over the usable records of units."""
+    def _read_units(self, matrix: Cells, codes: Integers, line: FromLine | None) -> tuple[Cells, int]:
+        """What `_read` gives of averages over the usable records of units; and how many these are."""
+        sizes = np.bincount(codes)
         starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
         if np.any(codes[1:] < codes[:-1]):
             order = compiled.sorted_order(codes, starts)
@@ -235,7 +214,7 @@ class Summation:
             # Averages are over usable records: which are is known only now.
             usable = np.bincount(codes[~marks], minlength=sizes.size)
             made, _ = self._read(matrix, (order, starts, usable), marks, 0, line)
-        return made
+        return made, sizes.size
 
     def _read(
         self,
@@ -261,8 +240,8 @@ class Summation:
 
     def refuse(self, matrix: Cells, first_row: int = 0) -> None:
         """Read records again, to say which of them is the first that cannot be used."""
-        for rows in self._blocks(len(matrix)):
-            self._curves(matrix[rows], first_row + rows.start)
+        for _ in self.units(matrix, None, first_row):
+            continue
 
     @property
     def _plain(self) -> bool:

@@ -13,24 +13,21 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bounds import Norm, ValueBounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
+from dpfda.noise.charges import kept_within
 from dpfda.noise.gaussian import gaussian_loss
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import coefficients
-from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import (
-    ApproximateDP,
     Guarantee,
-    Neighbours,
-    ZeroConcentratedDP,
     added,
-    within,
 )
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
+from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
@@ -92,13 +89,8 @@ class VectorPlan(PlanAgain):
     unit: str
     about: Mapping[str, object]
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.design.neighbours
+    guarantee = said_by("whole")
+    neighbours = said_by("design.neighbours")
 
     @property
     def limits(self) -> tuple[Floats, Floats]:
@@ -175,13 +167,7 @@ class VectorPlan(PlanAgain):
 
     def whole_achieved(self) -> Guarantee:
         """What all stages give together; checked."""
-        found = added([self.design.whole(), *self.achieved.values()])
-        if isinstance(found, ZeroConcentratedDP) and isinstance(self.whole, ApproximateDP):
-            epsilon = self.whole.epsilon
-            found = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
-        if not within(found, self.whole):
-            raise DpfdaError(f"All noise together gives {found}, which is more than {self.whole}.")
-        return found
+        return kept_within(added([self.design.whole(), *self.achieved.values()]), self.whole)
 
     @abstractmethod
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> object:

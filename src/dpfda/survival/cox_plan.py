@@ -215,7 +215,7 @@ def cox_plan(
     def plan(how: str) -> CoxPlan:
         charged = guarantee
         if how == TABLE:
-            charged = ShareTable(1, guarantee, settings.unit.relation, unit).charged
+            charged = ShareTable(1, guarantee, settings.unit.relation, unit).calibrated.charged
         relation = settings.unit.relation
         return CoxPlan(model, how, charged, relation, unit, size, designed, about)
 
@@ -256,10 +256,8 @@ def publish_cox(
     """Charge, draw, add: the released model."""
     plan, private = prepared.plan, prepared.total
     if isinstance(private, IntegerSum):
-        law, charged, norm, width = plan.table.calibrated
-        noisy, certificate = publish_integers(
-            private, law, norm, width, charged, plan.entry(), paying, plan.tuning
-        )
+        calibrated = plan.table.calibrated
+        noisy, certificate = publish_integers(private, calibrated, plan.entry(), paying, plan.tuning)
     else:
         rounds, guarantee = plan.rounds, plan.guarantee
         assert isinstance(guarantee, ApproximateDP | ZeroConcentratedDP)  # noqa: S101

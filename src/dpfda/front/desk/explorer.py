@@ -137,9 +137,8 @@ class Setting:
         plan = single(mean.plan(self.curves, self.points))
         curves = shape.curves(self.points)
         summation = Summation.of(plan)
-        everyone, rest = summation.empty(), summation.empty()
-        summation.add(everyone, curves)
-        summation.add(rest, curves[: self.curves % len(curves)])
+        everyone = summation.of_records(curves)
+        rest = summation.of_records(curves[: self.curves % len(curves)])
         for _ in range(self.curves // len(curves)):
             rest.merge(everyone)
         with already_charged():

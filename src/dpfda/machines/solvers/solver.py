@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
 from dpfda.machines.minimiser import Examples, Loss
-from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, knorm_noise
+from dpfda.noise import Calibrated, NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -23,7 +23,7 @@ from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.publication import NAMED, Paying, publish_integers, recomputed
+from dpfda.publication import NAMED, Paying, publish_integers
 from dpfda.records.features import feature_ball
 
 Budget = PureDP | ApproximateDP | ZeroConcentratedDP
@@ -226,9 +226,12 @@ class Solver(ABC):
 
     def costs(self) -> dict[str, Cost]:
         """What each stage costs."""
-        guarantee = self.terms.guarantee
-        achieved = recomputed(self.noise, self.norm, self.width, guarantee)
-        return {WHOLE: cost_of(self.noise, achieved, guarantee)}
+        return {WHOLE: self.calibrated.cost()}
+
+    @property
+    def calibrated(self) -> Calibrated:
+        """Its noise, and what is charged for it."""
+        return Calibrated(cast("NoiseLaw", self.noise), self.terms.guarantee, self.norm, self.width)
 
     def publish(self, data: Labelled, entry: Told, tuning: Told, paying: Paying = NAMED) -> Published:
         """Charge, draw and release the integers behind the coefficients."""
@@ -238,8 +241,7 @@ class Solver(ABC):
         self, total: IntegerSum, entry: Told, tuning: Told, paying: Paying = NAMED
     ) -> Published:
         """The same where the integers are known."""
-        law = self.noise, self.norm, self.width
-        return publish_integers(total, *law, self.terms.guarantee, entry, paying, tuning)
+        return publish_integers(total, self.calibrated, entry, paying, tuning)
 
     def total(self, data: Labelled) -> IntegerSum:
         """The integers that get the noise, where it is added once. Private."""

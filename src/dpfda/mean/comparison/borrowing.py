@@ -71,17 +71,14 @@ def _told(evidence: Mapping[Any_, Floats]) -> dict[Any_, Floats]:
 
 def _around(means: Means, lines: Priors, places: Places) -> dict[str, CurvePrior]:
     """The prior of each group around what the others show of it."""
-    shown = {
-        name: _line(
-            _posterior(mean, [other for other in means.values() if other is not mean], lines[name])
-        )
-        for name, mean in means.items()
-    }
+    shown = dict[str, Floats]()
+    for name, mean in means.items():
+        others = [other for other in means.values() if other is not mean]
+        shown[name] = _line(_posterior(mean, others, lines[name]))
     common = {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
     for factor in range(len(next(iter(places.values()), ()))):
-        for name, line in _of_factor(
-            means, common, {k: each[factor] for k, each in places.items()}
-        ).items():
+        of = {k: each[factor] for k, each in places.items()}
+        for name, line in _of_factor(means, common, of).items():
             shown[name] = shown[name] + line - common[name].centers[0]
     return {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
 
@@ -100,14 +97,8 @@ def _of_factor(means: Means, common: Priors, of: Mapping[str, object]) -> dict[s
     if len(told) < 2:
         return {}
     near = _told(told)
-    return {
-        name: _line(
-            _posterior(
-                means[name], mates[name], replace(common[name], near=near[of[name]], version=BORROWING)
-            )
-        )
-        for name in alone
-    }
+    priors = {name: replace(common[name], near=near[of[name]], version=BORROWING) for name in alone}
+    return {name: _line(_posterior(means[name], mates[name], priors[name])) for name in alone}
 
 
 def _line(shown: CurvePosterior) -> Floats:

@@ -17,7 +17,6 @@ from dpfda.mean.comparison.plan import PooledComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.protocol import Design, Problem
-from dpfda.noise import cost_of
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
@@ -27,7 +26,7 @@ from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.words import number
-from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, recomputed, stamp
+from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, stamp
 from dpfda.publication.integers import publish_integers, statistic_noise
 from dpfda.publication.shares import Sharing
 from dpfda.releases.shares import NoisyShares
@@ -242,7 +241,7 @@ class TestPlan(PlanOfMeans):
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged: without delta where the noise needs none."""
-        return statistic_noise(self.asked)[1]
+        return statistic_noise(self.asked).charged
 
     @property
     def size(self) -> int:  # type: ignore[override]
@@ -263,15 +262,14 @@ class TestPlan(PlanOfMeans):
 
     @property
     def tuning(self) -> dict[str, object]:
-        said = statistic_noise(self.asked)[0].describe().replace("coefficient", "number")
+        said = statistic_noise(self.asked).law.describe().replace("coefficient", "number")
         return {"name": "statistic", "looks for": self.look_for, "noise": said}
 
     def entry(self) -> dict[str, object]:
         return super().entry() | {"groups": list(self.parts)}
 
     def costs(self) -> dict[str, Cost]:
-        law, charged, norm, width = statistic_noise(self.asked)
-        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
+        return {WHOLE: statistic_noise(self.asked).cost()}
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
@@ -323,7 +321,7 @@ class TestPlan(PlanOfMeans):
         stated = half**2
         if variance is not None:
             stated = np.minimum(stated, real(variance, "variance", 0.0, 1e200))
-        law, unit = statistic_noise(self.asked)[0], 2.0**EXPONENT * self.forms.smallest
+        law, unit = statistic_noise(self.asked).law, 2.0**EXPONENT * self.forms.smallest
         critical = self.forms.critical(level, law, stated)
         spread = max(float(each[0]) for each in self.forms.deviations(stated))
         drawn = quantiles(law)
@@ -417,12 +415,10 @@ def publish_test(
     made = (tuple(plan.parts), plan.sizes, plan.look_for, one.basis.grid_points, one.basis.weights)
     about = {**plan.about, **stamp()}
     # All that can fail on public grounds has been tried before the charge.
-    law, charged, norm, width = statistic_noise(plan.asked)
-    forms, sums = plan.forms, [part.total for part in parts.values()]
-    ReleasedTest(*made, lower, upper, NoisyShares((0,), law, forms.smallest), plan.certified(), about)
+    noise, forms, sums = statistic_noise(plan.asked), plan.forms, [part.total for part in parts.values()]
+    nothing = NoisyShares((0,), noise.law, forms.smallest)
+    ReleasedTest(*made, lower, upper, nothing, plan.certified(), about)
     statistic = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
-    noisy, certificate = publish_integers(
-        statistic, law, norm, width, charged, plan.entry(), paying, plan.tuning
-    )
-    shares = NoisyShares(noisy, law, forms.smallest)
+    noisy, certificate = publish_integers(statistic, noise, plan.entry(), paying, plan.tuning)
+    shares = NoisyShares(noisy, noise.law, forms.smallest)
     return ReleasedTest(*made, lower, upper, shares, certificate, about)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -210,7 +210,11 @@ class PrivateComparison(Estimator):
     ) -> ComparisonPlan:
         """The plan for so many units of each group; a private number of them may be expected."""
         sizes = divisors(settings.unit.public_size, list(units))
-        mechanism = self._shared(self._known(units.values(), sizes), len(units))
+        refuse_two_looks(self.mechanism, "a comparison")
+        # How many units there are is public, or there are divisors.
+        known = sizes if settings.unit.private else units.values()
+        tuned = design_size(settings.unit.design_size, [size for size in known if size is not None])
+        mechanism = SharedDesign(self.mechanism, tuned, len(units))
         bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
             unit = settings.unit.but(public_size=size)
@@ -250,11 +254,6 @@ class PrivateComparison(Estimator):
         check_choices(self)
         remedy = "Release a PrivateMean of each group: who is in one of them alone pays once."
         check_interval(self.basis, "a comparison", remedy)
-
-    def _shared(self, sizes: list[int], groups: int) -> SharedDesign:
-        refuse_two_looks(self.mechanism, "a comparison")
-        size = design_size(self.settings.unit.design_size, sizes)
-        return SharedDesign(self.mechanism, size, groups)
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None
@@ -318,12 +317,6 @@ class PrivateComparison(Estimator):
                     raise
                 parts.append(one.summation.prepared(total))
         return names, parts
-
-    def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
-        """Sizes of groups that are public: how many there are, or divisors."""
-        if self.settings.unit.private:
-            return [size for size in sizes if size is not None]
-        return [*counts]
 
 
 def _part(

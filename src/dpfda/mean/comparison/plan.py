@@ -13,7 +13,6 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.ordinary import Outlook, widest
-from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.mean.comparison.borrowing import borrowing
 from dpfda.mean.comparison.release import ReleasedComparison
@@ -36,7 +35,8 @@ from dpfda.publication import (
     publish_parallel,
     read_ledger,
 )
-from dpfda.publication.means import released_mean
+from dpfda.publication.distance_noise import Telling
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
@@ -77,8 +77,16 @@ class ComparisonPlan(PlanOfMeans):
 
     @property
     def measuring(self) -> ComparisonPlan:
-        """The same, where it pays with what tells how far lines are from the means; see `among`."""
-        return replace(self, parts=dict(zip(self.parts, among(list(self.parts.values())), strict=True)))
+        """The same, where it pays with what tells how far lines are: together, or by their own boxes.
+
+        Not where the number of units of one is private, nor under a named mechanism.
+        """
+        sizes = tuple(part.size or 0 for part in self.parts.values())
+        if not all(sizes) or getattr(self.one.mechanism, "mechanism", None) != "auto":
+            return self
+        telling = Telling(asked=True, among=sizes)
+        parts = {name: replace(part, telling=telling) for name, part in self.parts.items()}
+        return replace(self, parts=parts)
 
     @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -112,7 +120,7 @@ class ComparisonPlan(PlanOfMeans):
             for name, part in self.parts.items()
         }
         plan = replace(self, parts=parts)
-        return plan.measuring if self.one.measures_distance else plan
+        return plan.measuring if self.one.telling.asked else plan
 
     @property
     def n(self) -> int | None:
@@ -134,9 +142,7 @@ class ComparisonPlan(PlanOfMeans):
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         return widest(part.outlook_width(level, quick) for part in self._sizes())
 
-    @property
-    def noise_words(self) -> str:
-        return self.one.noise_words
+    noise_words = said_by("one.noise_words")
 
 
 def publish_comparison(
@@ -158,16 +164,6 @@ def publish_comparison(
     released = publish_parallel(pairs, plan.entry(), paying, joined)
     named = {name: tuple(map(str, levels)) for name, levels in factors.items()} if factors else None
     return ReleasedComparison(dict(zip(prepared, released, strict=True)), named)
-
-
-def among(plans: Sequence[MeanPlan]) -> list[MeanPlan]:
-    """Plans of disjoint groups that measure how far their lines are: together, or by their own boxes.
-
-    Not where the number of units of one is private, nor under a named mechanism.
-    """
-    sizes = tuple(plan.size or 0 for plan in plans)
-    known = all(sizes) and getattr(plans[0].mechanism, "mechanism", None) == "auto"
-    return [replace(plan, measures_distance=True, among=sizes) if known else plan for plan in plans]
 
 
 @dataclass(frozen=True)
@@ -242,25 +238,14 @@ class PooledComparison(PooledSum):
         summation = open_summation(plan.one, lambda n: plan.of_sizes([n] * len(keys)).one)
         return cls(PooledMean(settings, summation), plan, keys)
 
-    @property
-    def settings(self) -> Settings:  # type: ignore[override]
-        return self.one.settings
+    settings = said_by("one.settings")
+    largest = said_by("one.largest")
+    thresholds = said_by("one.thresholds")
+    stated_basis = said_by("one.stated_basis")
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
         return len(self.keys) * (self.one.numbers + 1)
-
-    @property
-    def largest(self) -> int:  # type: ignore[override]
-        return self.one.largest
-
-    @property
-    def thresholds(self) -> bool:
-        return self.one.thresholds
-
-    @property
-    def stated_basis(self) -> Functions | None:
-        return self.one.stated_basis
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
@@ -368,11 +353,11 @@ class PooledComparison(PooledSum):
         whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
         plans = shared.of_sizes(whole).parts.values()
         pairs = zip(plans, sizes, strict=True)
-        public = [around(plan, design, own, certificate) for plan, own in pairs]
+        framed = [around(plan, design, own, certificate) for plan, own in pairs]
         charge(read_ledger(ledger), certificate, shared.entry())
         released = [
-            cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))
-            for each, own in zip(public, sums, strict=True)
+            cast("ReleasedFunction", each.release(own.with_noise([0] * law.components)))
+            for each, own in zip(framed, sums, strict=True)
         ]
         return ReleasedComparison(dict(zip(self.plan.parts, released, strict=True)))
 

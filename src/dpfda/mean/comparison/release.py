@@ -99,12 +99,9 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         if lines._is_line:
             return lines
         pair = [replace(self[name], hierarchy=None) for name in (first, second)]
-        maps = [(mean.shrinkage, mean.synthesis) for mean in pair]
-        alike = all(
-            (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
-            for a, b in zip(*maps, strict=True)
-        )
-        if not alike:
+        # Of no synthesis both have none.
+        maps = [(mean.shrinkage, np.array(mean.synthesis)) for mean in pair]
+        if not all(np.array_equal(*both) for both in zip(*maps, strict=True)):
             raise ParameterError(
                 "groups",
                 "be released with one design",
@@ -159,9 +156,8 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
                 name: BandFact.of(mean._claims()[0], mean, LEVEL) for name, mean in self.means.items()
             }
             name, widest = max(facts.items(), key=lambda each: each[1].typical)
-            return [
-                replace(widest, claim=replace(widest.claim, name=f"{name}, the widest of all bands"))
-            ]
+            claim = replace(widest.claim, name=f"{name}, the widest of all bands")
+            return [replace(widest, claim=claim)]
         return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
 
     @property

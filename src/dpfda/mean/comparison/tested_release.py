@@ -14,7 +14,6 @@ from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
 from dpfda.mean.comparison.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
@@ -57,9 +56,7 @@ class ReleasedTest(Release):
         Versions, date, labels.
     """
 
-    names: tuple[str, ...] = field(
-        metadata=file.entry(lambda names: tuple(map(name, sequence(names))), list).named("groups").kept
-    )
+    names: tuple[str, ...] = field(metadata=file.NAMES.named("groups").kept)
     sizes: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
     look_for: str = field(metadata=file.TEXT.kept)
     curve_points: Floats = field(metadata=file.FLOATS.named("grid_points").kept)

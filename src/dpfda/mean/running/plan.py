@@ -40,7 +40,6 @@ from dpfda.noise import (
     body_noise,
     cost_of,
     gaussian_on_body,
-    pure_budget,
 )
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
@@ -49,6 +48,7 @@ from dpfda.numerics.parameters import known, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
+from dpfda.publication.plan import said_by
 from dpfda.releases.promise import ALL
 
 # Entries are in units of 2^-BITS, and weights of noisy rows, where there are several, of 2^-SHIFT.
@@ -206,9 +206,7 @@ class RunningPlan(PlanOfMeans):
         kept = isinstance(self.chosen.law, GaussianNoise)
         return self.one.guarantee if kept else without_delta(self.one.guarantee)
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.one.size
+    size = said_by("one.size")
 
     @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -256,7 +254,9 @@ class RunningPlan(PlanOfMeans):
         pure = without_delta(self.one.guarantee)
         # Between one month and all of them.
         strength = self._strength() / made.moved("box") * made.column[0] * self.steps**0.5
-        cells = equal_cells(self._points, max(number_of_cells(self._points, strength), self._fewest))
+        # A stated detail needs cells of its own.
+        fewest = len(known(self.one.curves).cells or ())
+        cells = equal_cells(self._points, max(number_of_cells(self._points, strength), fewest))
         return Rows(made, cells, body_noise("box", self.moved(made, cells, "box"), pure))  # type: ignore[arg-type]
 
     def _gaussian(self) -> Rows:
@@ -285,16 +285,9 @@ class RunningPlan(PlanOfMeans):
     def _points(self) -> int:
         return int(flat_grid(self.one.basis).size)
 
-    @property
-    def _fewest(self) -> int:
-        """Cells that a stated detail needs."""
-        curves = self.one.curves
-        return 0 if curves is None or curves.cells is None else len(curves.cells)
-
     def _strength(self) -> float:
         """The number n epsilon of one month with the whole budget, as for replace-one neighbours."""
-        pure = float(pure_budget(without_delta(self.one.guarantee)))
-        return 2 * (self.one.n or 2) * pure / self.neighbours.differences(1)
+        return self.one.strength(self.one.guarantee, self.one.n or 2)
 
     # What is charged.
 

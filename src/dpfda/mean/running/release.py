@@ -12,7 +12,6 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows, norm_of
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, Width
 from dpfda.noise.summed import SummedNoise
-from dpfda.numerics import encoding
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.numerics.words import several
@@ -23,11 +22,6 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, certified
 from dpfda.views import Curve, Line
-
-
-def _two(written: object) -> tuple[int, int]:
-    first, last = encoding.integers(written)
-    return first, last
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +62,7 @@ class ReleasedRunningMean(ReleasedFunction):
     _CALLED: ClassVar[str] = "released running mean"
 
     _: KW_ONLY
-    months: tuple[int, int] = field(metadata=file.entry(_two, list).kept)
+    months: tuple[int, int] = field(metadata=file.INTEGERS.kept)
     steps: int = field(metadata=file.whole_number(1).kept)
     most: int = field(metadata=file.whole_number(1).kept)
     column: tuple[int, ...] = field(metadata=file.INTEGERS.kept)

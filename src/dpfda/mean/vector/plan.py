@@ -17,7 +17,6 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished
 from dpfda.mean.vector.release import ReleasedVector, own_level
 from dpfda.mean.vector.together import (
-    ALL,
     OneDraw,
     costs_together,
     equal_share,
@@ -38,10 +37,12 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
-from dpfda.publication.means import released_mean
+from dpfda.publication.distance_noise import Telling
 from dpfda.publication.needed import LEVEL
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
+from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
@@ -77,8 +78,8 @@ class VectorPlan(PlanOfMeans):
     @property
     def measuring(self) -> VectorPlan:
         """The same, with how far each line is from its mean, by sides of one box, where that pays."""
-        lines = len(self.shares)
-        shares = {k: replace(plan.measuring, lines=lines) for k, plan in self.shares.items()}
+        telling = Telling(asked=True, lines=len(self.shares))
+        shares = {k: replace(plan, telling=telling) for k, plan in self.shares.items()}
         made = VectorPlan(shares, self.whole)
         in_box = made.draw is not None and isinstance(made.draw.noise, BoxNoise)
         return made if in_box or isinstance(self.whole, PureDP) else self
@@ -93,17 +94,10 @@ class VectorPlan(PlanOfMeans):
         """Plan of each channel's mean, with the noise that it will have."""
         return self.shares if self.draw is None else self.draw.seen
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.one.size
-
-    @property
-    def expected_size(self) -> int | None:  # type: ignore[override]
-        return self.one.expected_size
+    guarantee = said_by("whole")
+    size = said_by("one.size")
+    expected_size = said_by("one.expected_size")
+    tuning = said_by("one.tuning")
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -118,10 +112,6 @@ class VectorPlan(PlanOfMeans):
             if all(part.about.get(key) == value for part in self.parts.values())
         }
         return {**same, "summary": f"mean curve with {so_many(len(self.shares), 'value')}"}
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.one.tuning
 
     def entry(self) -> dict[str, object]:
         return self.one.entry() | {"bound": self.bounded["description"]}
@@ -330,8 +320,7 @@ class PooledVector(PooledSum):
             made = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            public = around(plan, made, units, certificate)
-            released[name] = released_mean(public, made, noisy[own])
+            released[name] = around(plan, made, units, certificate).release(noisy[own])
         return ReleasedVector(released, certificate)
 
 

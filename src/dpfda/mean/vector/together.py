@@ -35,7 +35,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Self, cast
 
-from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms import Design
 from dpfda.mechanisms.design import counted_power
 from dpfda.noise import (
     BoxNoise,
@@ -47,21 +47,21 @@ from dpfda.noise import (
     gaussian_ratio,
     parts_of,
 )
+from dpfda.noise.charges import kept_within
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
-from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
-from dpfda.publication.averages import Paid, check, publish
+from dpfda.publication.averages import check, publish
 from dpfda.publication.distances import with_distance
+from dpfda.publication.means import Framed
+from dpfda.publication.needed import times
 from dpfda.releases.distance import moved
 from dpfda.releases.function import ReleasedFunction
-
-# The one stage of releases that share a draw.
-ALL = "all together"
+from dpfda.releases.promise import ALL
 
 
 def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
@@ -70,12 +70,8 @@ def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
     Basic composition: epsilon and delta add up, and so do zero-concentrated losses (Bun & Steinke 2016,
     Lemma 2.3).
     """
-    share = Fraction(1, parts)
-    if isinstance(guarantee, ZeroConcentratedDP):
-        return ZeroConcentratedDP(guarantee.rho * share)
-    if isinstance(guarantee, PureDP):
-        return PureDP(guarantee.epsilon * share)
-    return ApproximateDP(guarantee.epsilon * share, guarantee.delta * share)
+    share = times(guarantee, Fraction(1, parts))
+    return replace(share, delta=share.delta / parts) if isinstance(share, ApproximateDP) else share
 
 
 def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
@@ -163,7 +159,7 @@ class OneDraw:
         if isinstance(guarantee, ApproximateDP):
             plans = _under(equal_share(pure, len(plans)), plans)
         if not all(
-            plan.answers_with_line and isinstance(_law(plan), BoxNoise | BoxPartNoise)
+            plan.answers_with_line and isinstance(_design(plan).noise, BoxNoise | BoxPartNoise)
             for plan in plans.values()
         ):
             return None
@@ -179,7 +175,7 @@ class OneDraw:
             return None
         alone = {name: plan.line_alone for name, plan in plans.items()}
         plans = _under(gaussian_share(guarantee, len(plans)), alone)
-        laws = [_law(plan) for plan in plans.values()]
+        laws = [_design(plan).noise for plan in plans.values()]
         if not all(isinstance(law, GaussianNoise) for law in laws):
             return None
         scales = [scale for law in laws for scale in cast("GaussianNoise", law).scales]
@@ -229,17 +225,13 @@ class OneDraw:
         if isinstance(self.noise, BoxNoise):
             sides = tuple(side for plan in self.plans.values() for side in _sides(plan))
             return recomputed(self.noise, "box", sides, PureDP(self.guarantee.epsilon))
-        epsilon, lost = self.guarantee.epsilon, Fraction(0)
+        lost = Fraction(0)
         for name, design in self.designs.items():
-            differences = _problem(self.plans[name]).differences(design)
+            plan = self.plans[name]
+            differences = plan.problem(known(plan.size)).differences(design)
             rho = design.noise.achieved(*differences, ZeroConcentratedDP(Fraction(1)))
             lost += cast("ZeroConcentratedDP", rho).rho
-        achieved = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * lost)))
-        if not within(achieved, self.guarantee):
-            raise DpfdaError(
-                f"The mechanism's noise gives {achieved}, which is more than {self.guarantee}."
-            )
-        return achieved
+        return kept_within(ZeroConcentratedDP(lost), self.guarantee)
 
     def costs(self) -> dict[str, Cost]:
         """What the one stage costs."""
@@ -254,14 +246,12 @@ class OneDraw:
                 self.plans[name],
                 guarantee=self.guarantee,
                 drawn=design,
-                beside=sides[name][1] if name in sides else None,
+                telling=replace(
+                    self.plans[name].telling, beside=sides[name][1] if name in sides else None
+                ),
             )
             for name, design in self.designs.items()
         }
-
-    def paid(self, certificate: Certificate) -> dict[str, Paid]:
-        """All but the outputs; each part's law is recomputed and must keep the guarantee of all."""
-        return {name: cast("Paid", check(plan, certificate)) for name, plan in self.seen.items()}
 
 
 def publish_in_one_draw(
@@ -280,43 +270,37 @@ def publish_in_one_draw(
     Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
     if the ledger refuses; no noise was drawn.
     """
-    achieved, paid = draw.achieved(), draw.paid(whole)
+    # The law of each part is recomputed, and must keep the guarantee of all.
+    paid = {name: cast("Framed", check(plan, whole)) for name, plan in draw.seen.items()}
+    achieved = draw.achieved()
     charge(paying, whole, entry)
     noise, released = draw.parted(draw.noise.draw()), {}
     for name, plan in draw.seen.items():
         design, total = paid[name].design, totals[name]
         sums = plan.measure(total, design)
         released[name] = paid[name].release(sums.with_noise(noise[name][: design.components]))
-        if plan.beside is not None:
+        if (beside := plan.telling.beside) is not None:
             line, sides = cast("ReleasedFunction", released[name]), noise[name][design.components :]
-            released[name] = with_distance(line, total, plan, plan.beside, sides)
+            released[name] = with_distance(line, total, plan, beside, sides)
     return released, whole.fulfilled(achieved)
 
 
 def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPlan]:
-    return {name: plan.remade(share, cast("int", plan.size)) for name, plan in plans.items()}
+    return {name: plan.remade(share, known(plan.size)) for name, plan in plans.items()}
 
 
 def _logs(plans: Mapping[str, MeanPlan], designs: Mapping[str, Design]) -> float:
     """Logarithm of the product of what designs of these plans are compared by."""
-    powers = (counted_power(_problem(plan), designs[name]) for name, plan in plans.items())
-    return sum(map(math.log, powers))
-
-
-def _problem(plan: MeanPlan) -> Problem:
-    return plan.problem(cast("int", plan.size))
+    problems = {name: plan.problem(known(plan.size)) for name, plan in plans.items()}
+    return sum(math.log(counted_power(made, designs[name])) for name, made in problems.items())
 
 
 def _design(plan: MeanPlan) -> Design:
-    return cast("Design", plan.public_design)
-
-
-def _law(plan: MeanPlan) -> NoiseLaw:
-    return _design(plan).noise
+    return known(plan.public_design)
 
 
 def _sides(plan: MeanPlan) -> tuple[int, ...]:
     """How far one unit moves each integer that gets noise; it does not depend on the budget."""
-    kind, sides = _problem(plan).differences(_design(plan))
+    kind, sides = plan.problem(known(plan.size)).differences(_design(plan))
     assert kind == "box" and not isinstance(sides, int)  # noqa: S101, PT018
     return sides + (moved(plan.largest_half, plan.neighbours),) * plan.distance_sides

@@ -27,17 +27,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from dpfda.bases.priors import WITH_PERIODS, CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells, cell_labels
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import pure_budget
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 CELLS, POWER, LENGTH, LESS, FEWEST = 0.82, 0.5, 0.25, 2, 3
@@ -170,6 +173,39 @@ def cells_of_detail(points: int, share: float) -> tuple[int, ...]:
     elif count >= FULL * points:
         count = points
     return equal_cells(points, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What is known beforehand of the default line. Public.
+
+    centers: array (C, m). Curves that the mean may be near to.
+    finest, periods: The finest detail that matters and known cycles, in units of the domain.
+    """
+
+    centers: Floats | None = None
+    finest: float | None = None
+    periods: tuple[float, ...] = ()
+
+    def told(self, made: CurvePrior, grid: Floats) -> CurvePrior:
+        """A prior on a grid (m,), with that. Raises ParameterError if a cycle is longer than it."""
+        if self.centers is not None:
+            made = replace(made, centers=self.centers)
+        if self.finest is None and not self.periods:
+            return made
+        length = float(np.ptp(grid))
+        if max((0.0, *self.periods)) > length:
+            words = f"be no longer than the grid, {length:g}"
+            raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in self.periods))
+        finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
+        share = finest / (length * grid.size / (grid.size - 1))
+        periods = tuple(period / length for period in self.periods)
+        version = WITH_PERIODS if periods else made.version
+        cells = cells_of_detail(grid.size, min(share, 1.0))
+        return replace(made, cells=cells, periods=periods, version=version)
+
+
+UNSTATED = Shape()
 
 
 def equal_cells(points: int, count: int) -> tuple[int, ...]:

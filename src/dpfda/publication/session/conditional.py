@@ -50,10 +50,6 @@ class Draw:
 Keep = Callable[[Draw], None]
 
 
-def unkept(draw: Draw) -> None:
-    """For values that need not survive."""
-
-
 class ConditionalValues:
     """Rounded linear forms of independent normal variables, one at a time. The state is secret.
 
@@ -79,23 +75,6 @@ class ConditionalValues:
         """Number of normal variables drawn."""
         return len(self._uniforms)
 
-    def value(self, query: tuple[int, ...]) -> tuple[int, Draw | None]:
-        """The noise value of a query, rounded to an integer.
-
-        query: Public integer vector m. Its choice may depend on all earlier values.
-        Returns the nearest integer to <m, Z>, and what was drawn for it. A caller that cannot keep the
-            draw must forget the integer and this object.
-        """
-        before, bits, mixed = self.drawn, self._bits, len(self._mixing)
-        self.reserve([query])
-        rounded = self.known(query)
-        if self.drawn == before and self._bits == bits and len(self._mixing) == mixed:
-            return rounded, None
-        first, known = (before, mixed) if self._bits == bits else (0, 0)
-        uniforms = {k: self._uniforms[k] for k in range(first, self.drawn)}
-        mixing = {k: self._mixing[k] for k in range(known, len(self._mixing))}
-        return rounded, Draw(self._bits, uniforms, query if self.drawn > before else None, mixing)
-
     def directions_with(self, queries: Iterable[tuple[int, ...]]) -> int:
         """Number of linearly independent queries once these have been asked, exactly."""
         rows = [list(query) for query in (*self._directions, *queries)]
@@ -115,7 +94,7 @@ class ConditionalValues:
                 draws.append(Draw(self._bits, {number: self._uniforms[number]}, query))
         return draws
 
-    def known(self, query: tuple[int, ...], keep: Keep = unkept) -> int:
+    def known(self, query: tuple[int, ...], keep: Keep) -> int:
         """The noise value of a reserved query, rounded to an integer.
 
         query: In the span of the queries reserved so far.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,11 +20,13 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.elliptical import StudentT
 from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.noise.elliptical import StudentForms, student_forms
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import plain_words, values_at, whole
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.publication import MeanPlan
+from dpfda.privacy.ledger.named import Paying
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.releases.function import ReleasedFunction
 
 # The largest entry of a query has this many bits, so that every double down to 2^-43 of the largest
@@ -214,13 +216,19 @@ def checked_noise(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise | Stud
     )
 
 
-class Mechanised(Protocol):
-    """What has a mechanism among its parameters."""
+class Estimator(Protocol):
+    """A summary that can be prepared and charged, such as `PrivateMean`."""
 
     mechanism: object
 
+    def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
+        """Everything before the noise."""
 
-Asked = TypeVar("Asked", bound=Mechanised)
+    def _paying(self) -> Paying:
+        """The ledger and the data set in it, where they are given."""
+
+    def _check_road(self, road: str) -> None:
+        """Refuse a way to the sum that does not hear what the class says of records."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +255,7 @@ class StudentQuestions:
         return Design.shrunk(problem, self.name, parameters, noise)
 
 
-def with_questions(estimator: Asked, questions: int) -> Asked:
+def with_questions(estimator: Estimator, questions: int) -> Estimator:
     """The same estimator, with the noise of so many questions; the one given is left as it is.
 
     Raises ParameterError if the number is not a positive integer. Raises RefusedMechanismError if

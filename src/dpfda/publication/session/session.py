@@ -25,7 +25,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,17 +33,16 @@ from numpy.typing import ArrayLike
 from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.noise.elliptical import StudentForms
 from dpfda.numerics import parameters
-from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.ledger.named import Paying
-from dpfda.publication import MeanPlan, Prepared, pay
+from dpfda.publication import pay
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import (
+    Estimator,
     Posed,
     Query,
     check_plan,
@@ -69,21 +68,6 @@ from dpfda.publication.session.records import (
 )
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
-
-
-class Estimator(Protocol):
-    """A summary that can be prepared and charged, such as `PrivateMean`."""
-
-    mechanism: object
-
-    def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
-        """Everything before the noise."""
-
-    def _paying(self) -> Paying:
-        """The ledger and the data set in it, where they are given."""
-
-    def _check_road(self, road: str) -> None:
-        """Refuse a way to the sum that does not hear what the class says of records."""
 
 
 class Session(Resumable):
@@ -351,8 +335,7 @@ class Session(Resumable):
                     new = sealed(lambda: self._drawn(posed))
                 except BaseException:
                     # What was drawn may or may not be on the disk; only the file knows.
-                    self._journal.close()
-                    self._forget("suspended")
+                    self.suspend()
                     raise
                 self._answers |= new
             return [self._answers[query.key].value for query in asked]
