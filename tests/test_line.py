@@ -806,7 +806,7 @@ def over_expert(name: str, mean: Any, draws: int) -> float:
 
 
 def test_a_level_that_is_refused_is_the_one_that_was_asked() -> None:
-    release = PrivateMean(1, bounds=(0, 1)).fit(np.full((60, 24), 0.4)).release_
+    release = PrivateMean(1, bounds=(0, 1)).fit(np.full((50, 24), 0.4)).release_
     assert release.band(0.81, of="population").level == 0.81
     with pytest.raises(ParameterError, match=r"at least 0\.81 for .*; found 0\.8\."):
         release.band(0.8, of="population")
