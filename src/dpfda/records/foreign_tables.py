@@ -128,7 +128,7 @@ def open_spreadsheet(path: Path) -> CellFile:
     Raises DataError if it is none, or holds several sheets. Raises MissingExtraError without
     python-calamine.
     """
-    with needed("python-calamine", "formats", "Reading spreadsheets"):
+    with needed("python-calamine", "sheets", "Reading spreadsheets"):
         import python_calamine as calamine
 
     with suppress(zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError):
