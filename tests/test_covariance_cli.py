@@ -265,7 +265,7 @@ class TestShow:
             assert "Differential privacy with epsilon = 4 (pure: delta = 0)" in text
         assert "A covariance function of pairs of points" in shown["c.json"]
         assert "noise alone makes no pattern of variation above" in shown["p.json"]
-        assert "case minus control: the band reaches" in shown["g.json"]
+        assert "case minus control: with a probability of about 95%" in shown["g.json"]
         assert "Parallel composition: every person is in one group" in shown["g.json"]
         answer = json.loads(run("show", "c.json", "--json").stdout)
         assert answer["privacy_unit"] == "record"
