@@ -19,7 +19,7 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Estimate
 from dpfda.releases.shares import NoisyShares
-from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table, unseen
+from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table, seen_until, unseen
 from dpfda.survival.lifetimes import CellNoise, drawn_tables
 
 DRAWS = 2000
@@ -128,10 +128,20 @@ class LifeCurve(OnTime):
 
     def _limits(self, upper: Floats, level: float) -> tuple[Floats, Floats]:
         """Ends (count + 1,) that a band reaches where all that was counted may be noise."""
-        groups = slice(None) if self.level is None else [self.levels.index(self.level)]
-        noisy, mean = self.counts[groups], self._table().mean(axis=0)
+        noisy, far = self._seen(level)
+        return unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
+
+    def _seen(self, level: float) -> tuple[Floats, float]:
+        """Noisy counts (each,), and how far noise may move one of them."""
+        noisy = self.counts if self.level is None else self.counts[[self.levels.index(self.level)]]
         far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
-        return unseen(noisy.sum(axis=0), mean, upper, self.cells, far * math.sqrt(len(noisy)))
+        return noisy.sum(axis=0), far * math.sqrt(len(noisy))
+
+    def _known_until(self, level: float = LEVEL) -> float:
+        """Time from which on hardly anybody was followed, as many were censored; else the last."""
+        noisy, far = self._seen(level)
+        last, gone = seen_until(noisy, self.cells, far)
+        return float(self.cells.edges[last if gone else -1])
 
     def _order_share(self, of: Of) -> Floats:
         """How much (count + 1,) of what any order could do is taken to be possible.
@@ -203,7 +213,9 @@ class LifeCurve(OnTime):
             for each in ("noise", of)
         )
         if of == "noise":
-            return noise
+            known = self._known_until(level)
+            beyond = known < min(noise.upper, self.domain_range[1])
+            return Estimate(value, min(noise.lower, known), np.inf, level) if beyond else noise
         at = np.unique(self.cells.settled(self._band_points()[:, 0]))
         band = self.band(level, False, at)
         first, last = (int(np.argmax(np.append(end, 0.0) <= wanted)) for end in (band.lower, band.upper))
@@ -236,7 +248,14 @@ class LifeCurve(OnTime):
         fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         found = Estimate.around(value, self._means_drawn(until, of), level)
-        return found.wider(self._hidden_area(until, of))
+        found = found.wider(self._hidden_area(until, of))
+        known = self._known_until(level)
+        if fine[-1] <= known:
+            return found
+        # From there on the curve may fall to nothing at once, or stay as high as it may be.
+        before, most = self.restricted_mean(known, level, of), self.band(level, False, known, of).upper
+        upper = before.upper + float(most[0]) * (fine[-1] - known)
+        return Estimate(value, min(found.lower, before.lower), max(found.upper, upper), level)
 
     def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range
