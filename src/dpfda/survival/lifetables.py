@@ -136,7 +136,7 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     return np.stack([first, total - first], axis=-1).reshape(change.shape)
 
 
-def seen_until(noisy: Floats, cells: LifeCells, far: float) -> tuple[int, bool]:
+def seen_until(noisy: Floats, far: float, cells: LifeCells) -> tuple[int, bool]:
     """Last edge at which somebody is seen to be followed, and whether many are seen to be censored.
 
     noisy, far: As in `unseen`.
@@ -169,7 +169,7 @@ def unseen(
         How far noise may move one cell; of k cells their sum by the root of k.
     """
     kinds, count = len(cells.causes), np.arange(cells.count + 1)
-    last, gone = seen_until(noisy, cells, far)
+    last, gone = seen_until(noisy, far, cells)
     some = count <= last
     # The first event is seen ever after.
     events = _parts(noisy, cells)[0]
