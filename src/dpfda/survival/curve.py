@@ -19,7 +19,15 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Estimate
 from dpfda.releases.shares import NoisyShares
-from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table, seen_until, unseen
+from dpfda.survival.lifetables import (
+    LEAST,
+    LifeTable,
+    first_below,
+    hidden_within,
+    life_table,
+    seen_until,
+    unseen,
+)
 from dpfda.survival.lifetimes import CellNoise, drawn_tables
 
 DRAWS = 2000

@@ -201,7 +201,7 @@ def _rough(noisy: Floats, cells: LifeCells) -> Floats:
     followed = np.cumsum(change[::-1])[::-1] + some[cells.exits - 1]
     exposed = np.maximum(followed - ended / 2, SPARE) * cells.widths
     rates = np.append(events / exposed, censored / exposed.reshape(-1, cells.ratio).sum(axis=1))
-    return np.log(np.concatenate([rates, starts, [some[: cells.exits].sum()]]))
+    return np.asarray(np.log(np.concatenate([rates, starts, [some[: cells.exits].sum()]])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -395,8 +395,8 @@ class ReleasedSurvival(LifeCurve):
         """From which time on nothing is known, of all or of each group."""
         until = {name: arm._known_until() for name, arm in (self._arms or {"": self}).items()}
         return [
-            f"Hardly anybody{name and f' of {name}'} was followed from {number(time)} on, as far as can be "
-            "seen through the noise: all that is known of the curve there is that it does not rise."
+            f"Hardly anybody{name and f' of {name}'} was followed from {number(time)} on, as far as can "
+            "be seen through the noise: all that is known of the curve there is that it does not rise."
             for name, time in until.items()
             if time < self.domain_range[1]
         ]
