@@ -612,6 +612,54 @@ def test_the_band_holds_where_cells_are_empty(name, people):
     assert held >= 4
 
 
+def _followed_for_six(generator, people, scale=10.0):
+    died = generator.exponential(scale, people)
+    return np.minimum(died, 6.0), died <= 6
+
+
+def test_beyond_the_follow_up_nothing_is_told_but_that_nothing_is_known():
+    # All leave at 6 of 12 at the latest. Bands and intervals at 95 in 100 of which less than four of
+    # five hold come once in 44.
+    generator, held, means = np.random.default_rng(43), 0, 0
+    for _ in range(5):
+        times, events = _followed_for_six(generator, 5000)
+        release = PrivateSurvival(1.0, domain=(0, 12)).fit(times, events).release_
+        at = np.linspace(0, 6, 121)
+        band, curve = release.band(points=at), _kaplan_meier(times, events)(at)
+        held += bool(np.all((band.lower <= curve + 1e-9) & (curve <= band.upper + 1e-9)))
+        mean = release.restricted_mean(10, of="population")
+        means += mean.lower <= 10 * (1 - np.exp(-1)) <= mean.upper
+        for of in ("sample", "population", "noise"):
+            assert release.median(of=of).upper == np.inf
+            beyond = release.band(points=[7.0, 12.0], of=of)
+            assert np.all(beyond.lower[1] == 0)
+            assert np.all(beyond.upper > np.exp(-0.6))
+        assert release.facts.stated.first[0].startswith("Hardly anybody was followed from 5.65 on")
+        # Where they were followed it is as narrow as elsewhere.
+        assert np.ptp([release.band(points=[3.0]).lower, release.band(points=[3.0]).upper]) < 0.05
+    assert held >= 4
+    assert means >= 4
+
+
+def test_all_who_leave_at_one_time_are_not_taken_for_noise():
+    generator = np.random.default_rng(0)
+    arms = np.repeat(["new", "old"], 3000)
+    times, events = _followed_for_six(generator, 6000, np.repeat([15.0, 10.0], 3000))
+    survival = PrivateSurvival(1.0, domain=(0, 12), levels=["new", "old"])
+    release = survival.fit(times, events, by=arms).release_
+    for name in ("new", "old"):
+        curve = _kaplan_meier(times[arms == name], events[arms == name])
+        assert abs(release[name](5.0) - curve(5.0)) < 0.02
+    # From 6 on the difference may be any that the curves allow there.
+    difference = release.difference("new", "old")
+    risk, mean = difference.risk(9, of="population"), difference.restricted_mean(10, of="population")
+    assert risk.lower < -0.4
+    assert risk.upper > 0.4
+    assert mean.upper - mean.lower > 4
+    assert difference.risk(3).upper - difference.risk(3).lower < 0.1
+    assert len(release.facts.stated.first) == 2
+
+
 def test_nobody_may_be_left_only_where_nobody_is_seen():
     # Of 3,000 a seventh is still followed at the end: far more than noise.
     times = np.random.default_rng(42).exponential(1.0, 3000)
@@ -619,6 +667,7 @@ def test_nobody_may_be_left_only_where_nobody_is_seen():
     band = release.band(points=release.grid_points)
     assert band.lower.min() > 0.1
     assert band.upper[1:].max() < 1
+    assert not release.facts.stated.first
 
 
 @pytest.mark.parametrize("of", ["sample", "population"])

@@ -13,13 +13,21 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_point, frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Estimate
 from dpfda.releases.shares import NoisyShares
-from dpfda.survival.lifetables import LEAST, LifeTable, first_below, hidden_within, life_table, unseen
+from dpfda.survival.lifetables import (
+    LEAST,
+    LifeTable,
+    first_below,
+    hidden_within,
+    life_table,
+    seen_until,
+    unseen,
+)
 from dpfda.survival.lifetimes import CellNoise, drawn_tables
 
 DRAWS = 2000
@@ -30,6 +38,8 @@ GUARD = 1.4
 ORDERS: dict[Of, float] = {"sample": 0.3, "noise": 0.0, "population": 1.0}
 # Of all of that, for one who has an event in a cell of censoring: of two in three, whatever the order.
 STEEP = 1.5
+# Of all of that, too, where so large a part of those at risk leaves in one cell of censoring.
+HEAPED = 0.8
 STATED = tuple(ORDERS)
 
 
@@ -128,10 +138,35 @@ class LifeCurve(OnTime):
 
     def _limits(self, upper: Floats, level: float) -> tuple[Floats, Floats]:
         """Ends (count + 1,) that a band reaches where all that was counted may be noise."""
-        groups = slice(None) if self.level is None else [self.levels.index(self.level)]
-        noisy, mean = self.counts[groups], self._table().mean(axis=0)
+        noisy, far = self._seen(level)
+        return unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
+
+    def _seen(self, level: float) -> tuple[Floats, float]:
+        """Noisy counts (each,), and how far noise may move one of them."""
+        noisy = self.counts if self.level is None else self.counts[[self.levels.index(self.level)]]
         far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
-        return unseen(noisy.sum(axis=0), mean, upper, self.cells, far * math.sqrt(len(noisy)))
+        return noisy.sum(axis=0), far * math.sqrt(len(noisy))
+
+    def _known_until(self, level: float = LEVEL) -> float:
+        """Time from which on hardly anybody was followed, as many were censored; else the last."""
+        last, gone = seen_until(*self._seen(level), self.cells)
+        return float(self.cells.edges[last if gone else -1])
+
+    def _followed(self) -> tuple[Floats, Flags]:
+        """Persons at risk (count + 1,), and in which cells of censoring (coarse,) most of them leave."""
+        followed = self._without_noise.at_risk.mean(axis=0)
+        wide = followed[:: self.cells.ratio]
+        return followed, wide[1:] < (1 - HEAPED) * wide[:-1]
+
+    def _taken(self, level: float) -> float:
+        """Share of persons whom draws put where nobody is left, and took from the events before.
+
+        Of a slow decline they are taken from those who left late; after a heap there are none of these.
+        """
+        last, gone = seen_until(*self._seen(level), self.cells)
+        followed, heaped = self._followed()
+        empty = gone and last < self.cells.count and heaped[: last // self.cells.ratio + 1].any()
+        return float(followed[last + 1] / followed[0]) if empty else 0.0
 
     def _order_share(self, of: Of) -> Floats:
         """How much (count + 1,) of what any order could do is taken to be possible.
@@ -140,10 +175,11 @@ class LifeCurve(OnTime):
         do so in a single one, times are known to that cell alone.
         """
         wide = self._without_noise.survival.mean(axis=0)[:: self.cells.ratio]
-        fell = np.repeat(1 - wide[1:] / np.maximum(wide[:-1], LEAST), self.cells.ratio)
-        fell = np.append(0.0, np.maximum.accumulate(fell))
+        fell = 1 - wide[1:] / np.maximum(wide[:-1], LEAST)
+        possible = np.where(self._followed()[1], 1.0, np.minimum(STEEP * fell, 1.0))
+        possible = np.append(0.0, np.maximum.accumulate(np.repeat(possible, self.cells.ratio)))
         usual = 1.0 if of == "sample" and self.cells.step is not None else ORDERS[of]
-        return np.asarray(np.maximum(np.minimum(STEEP * fell, 1.0) * (of == "sample"), usual))
+        return np.asarray(np.maximum(possible * (of == "sample"), usual))
 
     def _life(self, of: Of) -> LifeTable:
         return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
@@ -203,7 +239,9 @@ class LifeCurve(OnTime):
             for each in ("noise", of)
         )
         if of == "noise":
-            return noise
+            known = self._known_until(level)
+            beyond = known < min(noise.upper, self.domain_range[1])
+            return Estimate(value, min(noise.lower, known), np.inf, level) if beyond else noise
         at = np.unique(self.cells.settled(self._band_points()[:, 0]))
         band = self.band(level, False, at)
         first, last = (int(np.argmax(np.append(end, 0.0) <= wanted)) for end in (band.lower, band.upper))
@@ -236,7 +274,14 @@ class LifeCurve(OnTime):
         fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         found = Estimate.around(value, self._means_drawn(until, of), level)
-        return found.wider(self._hidden_area(until, of))
+        found = found.wider(self._hidden_area(until, of))
+        known = self._known_until(level)
+        if fine[-1] <= known:
+            return found
+        # From there on the curve may fall to nothing at once, or stay as high as it may be.
+        before, most = self.restricted_mean(known, level, of), self.band(level, False, known, of).upper
+        upper = before.upper + float(most[0]) * (fine[-1] - known)
+        return Estimate(value, min(found.lower, before.lower), max(found.upper, upper), level)
 
     def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range
@@ -290,9 +335,10 @@ class LifeCurve(OnTime):
         )
         share = self._order_share(asked.of or "sample")
         below, above = (share * far for far in self._by_order)
+        taken = self._taken(asked.level)
         changed = self.cells.settled(at)
         # What lies in a band and does not increase lies in this one too.
-        lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
+        lower = np.maximum.accumulate(np.clip(band.lower - below - taken, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
         least, most = self._limits(upper, asked.level)
         lower, upper = np.minimum(lower, least), np.maximum(upper, most)

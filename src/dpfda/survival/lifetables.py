@@ -136,6 +136,19 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     return np.stack([first, total - first], axis=-1).reshape(change.shape)
 
 
+def seen_until(noisy: Floats, far: float, cells: LifeCells) -> tuple[int, bool]:
+    """Last edge at which somebody is seen to be followed, and whether many are seen to be censored.
+
+    noisy, far: As in `unseen`.
+    """
+    left = np.arange(cells.count, -1, -1)
+    counted = len(cells.causes) * left + (1 + cells.late) * -(-left // cells.ratio) + 1
+    # Who is followed at an edge was followed before it.
+    some = np.flatnonzero(_parts(noisy, cells)[2] > far * np.sqrt(counted))
+    censored = noisy[len(cells.causes) * cells.count : cells.exits - 1].sum()
+    return int(some.max(initial=0)), bool(censored > far * math.sqrt(cells.coarse))
+
+
 def unseen(
     noisy: Floats, mean: Floats, upper: Floats, cells: LifeCells, far: float
 ) -> tuple[Floats, Floats]:
@@ -156,24 +169,20 @@ def unseen(
         How far noise may move one cell; of k cells their sum by the root of k.
     """
     kinds, count = len(cells.causes), np.arange(cells.count + 1)
-    last, left = kinds * cells.count, count[::-1]
-    counted = kinds * left + (1 + cells.late) * -(-left // cells.ratio) + 1
-    events, _, at_risk = _parts(noisy, cells)
-    some = at_risk > far * np.sqrt(counted)
-    # Who is followed at an edge was followed before it; the first event is seen ever after.
-    some = np.maximum.accumulate(some[::-1])[::-1]
+    last, gone = seen_until(noisy, far, cells)
+    some = count <= last
+    # The first event is seen ever after.
+    events = _parts(noisy, cells)[0]
     fell = np.cumsum(events.sum(axis=0)) > far * np.sqrt(kinds * count[1:])
     fell = np.append(False, np.maximum.accumulate(fell))
     # Censored persons that are not seen may have had events too.
-    mean, censored = mean.copy(), slice(last, cells.exits - 1)
+    mean, censored = mean.copy(), slice(kinds * cells.count, cells.exits - 1)
     mean[censored] *= noisy[censored] > far
     events, exposure, at_risk = _parts(mean, cells)
     ended = np.minimum((events.sum(axis=0) + at_risk[1:]) / np.maximum(exposure, FEWEST), 1.0)
     before = life_table(mean[None], cells).survival[0, :-1]
     least = np.append(1.0, np.where(some[1:], 1.0, before * (1 - ended)))
-    gone = noisy[censored].sum() > far * math.sqrt(cells.coarse)
-    stays = upper[min(int(some.sum()), cells.count)] if gone else 0.0
-    most = np.where(fell, np.where(some, 0.0, stays), 1.0)
+    most = np.where(fell, np.where(some, 0.0, upper[last] if gone else 0.0), 1.0)
     return np.minimum.accumulate(least), most
 
 

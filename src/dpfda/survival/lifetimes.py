@@ -177,16 +177,31 @@ def _fits(
     """Log evidence, posterior, its mode and the precision there, under each prior."""
     theta = np.zeros(parameters_of(cells))
     theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
-    centre, found = theta.copy(), []
+    centre, rough, found = theta.copy(), _rough(noisy, cells), []
     for event in EVENT_SIZES:
         for censoring in CENSORING_SIZES:
             precision, log_det = _prior(cells, event, censoring, 1e-6 if size else 1.0)
             posterior = _Posterior(noisy, cells, noise, centre, precision)
             # Each mode is looked for from the one before.
             theta, value, curvature = posterior.mode(theta)
+            if posterior.objective(rough[None])[0] < value:
+                # Smooth hazards took a heap, as where all are censored at one time, for noise.
+                theta, value, curvature = posterior.mode(rough)
             log_curvature = float(np.linalg.slogdet(curvature)[1])
             found.append((-value + (log_det - log_curvature) / 2, posterior, theta, curvature))
     return found
+
+
+def _rough(noisy: Floats, cells: LifeCells) -> Floats:
+    """Parameters that are read off a noisy table cell by cell."""
+    some, last = np.maximum(noisy, SPARE), len(cells.causes) * cells.count
+    events, censored = some[:last].reshape(-1, cells.count), some[last : cells.exits - 1]
+    ended, starts = events.sum(axis=0) + cells.spread(censored), some[cells.exits :]
+    change = ended - cells.spread(starts[1:]) if cells.late else ended
+    followed = np.cumsum(change[::-1])[::-1] + some[cells.exits - 1]
+    exposed = np.maximum(followed - ended / 2, SPARE) * cells.widths
+    rates = np.append(events / exposed, censored / exposed.reshape(-1, cells.ratio).sum(axis=1))
+    return np.asarray(np.log(np.concatenate([rates, starts, [some[: cells.exits].sum()]])))
 
 
 @dataclass(frozen=True, eq=False)

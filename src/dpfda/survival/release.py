@@ -88,8 +88,19 @@ class SurvivalDifference:
         if of != "noise":
             # Arms are of other people: what cells hide of one has nothing to do with the other's.
             far = np.hypot(far, np.hypot(self.first._hidden(at), self.second._hidden(at)))
+        lower, upper = values - far, values + far
+        beyond = at > self._known_until(level)
+        if beyond.any():
+            # One of the two may be anywhere in its band.
+            one, other = (arm.band(level, False, at, of) for arm in (self.first, self.second))
+            lower = np.where(beyond, other.lower - one.upper, lower)
+            upper = np.where(beyond, other.upper - one.lower, upper)
         limits = np.full_like(values, -1.0), np.full_like(values, 1.0)
-        return settled(Band(band.points, values - far, values + far, level, False), values, limits)
+        return settled(Band(band.points, lower, upper, level, False), values, limits)
+
+    def _known_until(self, level: float) -> float:
+        """Time from which on hardly anybody of one arm was followed."""
+        return min(arm._known_until(level) for arm in (self.first, self.second))
 
     def restricted_mean(
         self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
@@ -102,7 +113,10 @@ class SurvivalDifference:
         level, of
             As in `risk`.
         """
-        value = self.first.restricted_mean(until).value - self.second.restricted_mean(until).value
+        one, other = (arm.restricted_mean(until, level, of) for arm in (self.first, self.second))
+        value = one.value - other.value
+        if (self.first.domain_range[1] if until is None else until) > self._known_until(level):
+            return Estimate(value, one.lower - other.upper, one.upper - other.lower, level)
         drawn = self.first._means_drawn(until, of) - self.second._means_drawn(until, of)
         hidden = math.hypot(*(arm._hidden_area(until, of) for arm in (self.first, self.second)))
         return Estimate.around(value, drawn, check_level(level)).wider(hidden)
@@ -357,6 +371,7 @@ class ReleasedSurvival(LifeCurve):
             public=[*coding, domain_words(self)],
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
+            first=self._unknown,
             remarks=[
                 *within,
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
@@ -374,6 +389,17 @@ class ReleasedSurvival(LifeCurve):
             },
             findings=found | tested,
         )
+
+    @property
+    def _unknown(self) -> list[str]:
+        """From which time on nothing is known, of all or of each group."""
+        until = {name: arm._known_until() for name, arm in (self._arms or {"": self}).items()}
+        return [
+            f"Hardly anybody{name and f' of {name}'} was followed from {number(time)} on, as far as can "
+            "be seen through the noise: all that is known of the curve there is that it does not rise."
+            for name, time in until.items()
+            if time < self.domain_range[1]
+        ]
 
     def _compared(self) -> tuple[list[str], dict[str, object], dict[str, str]]:
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
