@@ -909,3 +909,18 @@ def test_a_delta_is_used_by_the_last_look_alone():
     assert made.guarantee == ApproximateDP(1, "1/1000")
     assert isinstance(made.first.guarantee, PureDP)
     assert ValueBounds(-5.0, 5.0).to_json()["lower"] == made.first.certificate.bound["lower"]
+
+
+def test_a_delta_that_noise_of_a_box_leaves_does_not_keep_it_from_telling_its_distance(tmp_path):
+    made = mean(delta=1e-6).fit(curves_of()).release_
+    law, told = made.noise, made.distance.noise
+    # One draw: both are of one box, and no side of it is left over.
+    assert law.whole == told.whole == law.components + told.components
+    last = made.certificate.mechanism
+    share = float(made.certificate.costs[-1].guarantee.epsilon) - (
+        0.0 if made.excess is None else float(made.excess.achieved.epsilon)
+    )
+    assert last["name"] == "two looks"
+    assert told.scales[0] == pytest.approx((2 * made.distance.largest + 1) / share, rel=1e-6)
+    made.save(tmp_path / "looks.json")
+    assert load(tmp_path / "looks.json").distance == made.distance
