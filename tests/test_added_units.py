@@ -9,7 +9,6 @@ from dpfda import PrivacyUnit, PrivateKernelClassifier, PrivateKernelRegressor
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.machines.solvers import Labelled
 from dpfda.noise import achieved_guarantee
-from dpfda.noise.symmetric import achieved_symmetric
 from dpfda.privacy.guarantees import within
 
 RNG = np.random.default_rng(3)
@@ -53,7 +52,7 @@ def test_noise_hides_what_one_unit_adds_and_no_more(name):
         matrix[first, second] = matrix[second, first] = added.astype(float)
         assert np.sum(matrix**2) == pytest.approx(solver.width.frobenius_square, rel=1e-9)
         assert np.abs(np.linalg.eigvalsh(matrix)).sum() == pytest.approx(solver.width.trace, rel=1e-9)
-        achieved = achieved_symmetric(solver.noise, solver.width, solver.terms.guarantee)
+        achieved = achieved_guarantee(solver.noise, "l2", solver.width, solver.terms.guarantee)
         assert twice.noise.power > 1.3 * solver.noise.power
     else:
         length = math.sqrt(sum(int(v) ** 2 for v in added))

@@ -28,11 +28,11 @@ from dpfda.covariance.estimator import first_stage
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.noise import achieved_guarantee
 from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
     SymmetricKNormNoise,
-    achieved_symmetric,
     quietest_symmetric,
     symmetric_noise,
 )
@@ -187,7 +187,7 @@ class TestSensitivity:
         assert max(lengths) > (0.999 * radius) ** 2
         expected = OuterDifference.of(release.noise.size, radius, Neighbours(neighbours))
         assert (
-            achieved_symmetric(release.noise, expected, release.guarantee)
+            achieved_guarantee(release.noise, "l2", expected, release.guarantee)
             == release.certificate.achieved
         )
 
@@ -312,9 +312,9 @@ class TestCalibration:
         guarantee = PureDP("0.7") if name != "gaussian" else ApproximateDP("0.7", Fraction(1, 10**6))
         difference = OuterDifference.of(size, 2**24, neighbours)
         noise = symmetric_noise(name, size, difference, guarantee)
-        stated = achieved_symmetric(noise, difference, guarantee)
+        stated = achieved_guarantee(noise, "l2", difference, guarantee)
         smaller = LAWS[name](size, int(noise.scale / 1.0001))
-        over = achieved_symmetric(smaller, difference, guarantee)
+        over = achieved_guarantee(smaller, "l2", difference, guarantee)
         if name == "gaussian":
             assert stated.delta <= guarantee.delta < over.delta
         else:
@@ -328,7 +328,7 @@ class TestCalibration:
         for name in ("wishart", "coupled", "knorm"):
             difference = OuterDifference.of(size, radius, ADD)
             noise = symmetric_noise(name, size, difference, guarantee)
-            stated = achieved_symmetric(noise, difference, guarantee)
+            stated = achieved_guarantee(noise, "l2", difference, guarantee)
             assert stated.epsilon <= guarantee.epsilon
             # The statement is an upper bound of the loss, by another way.
             largest = Fraction(difference.trace, 2) if name == "wishart" else Fraction(radius) ** 2
@@ -336,11 +336,13 @@ class TestCalibration:
 
     def test_closed_forms(self):
         difference = OuterDifference.of(4, 1000, REPLACE)
-        wishart = achieved_symmetric(WishartDifferenceNoise(4, 10**6), difference, PureDP(1))
+        wishart = achieved_guarantee(WishartDifferenceNoise(4, 10**6), "l2", difference, PureDP(1))
         assert wishart.epsilon == 1
-        knorm = achieved_symmetric(SymmetricKNormNoise(4, 10**6), difference, PureDP(1))
+        knorm = achieved_guarantee(SymmetricKNormNoise(4, 10**6), "l2", difference, PureDP(1))
         assert 2 <= knorm.epsilon**2 < 2 + Fraction(1, 10**12)
-        gauss = achieved_symmetric(SymmetricGaussianNoise(4, 10**6), difference, ApproximateDP(1, "0.5"))
+        gauss = achieved_guarantee(
+            SymmetricGaussianNoise(4, 10**6), "l2", difference, ApproximateDP(1, "0.5")
+        )
         mu = math.sqrt(2)
         profile = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
         assert float(gauss.delta) == pytest.approx(profile, rel=1e-9)
@@ -439,7 +441,7 @@ class TestCalibration:
             pass
 
         with pytest.raises(RefusedMechanismError, match="suit the guarantee"):
-            achieved_symmetric(Sly(2, 5), difference, PureDP(1))
+            achieved_guarantee(Sly(2, 5), "l2", difference, PureDP(1))
 
     def test_auto_has_the_least_expected_error(self):
         eigenvalues = 1.0 / np.arange(1, 31) ** 4.0
@@ -1088,7 +1090,7 @@ class TestChosenRadius:
         rest = PureDP(4 * Fraction(90, 100))
         difference = OuterDifference.of(release.noise.size, plan_radius.radius, REPLACE)
         assert release.exponent == 2 * plan_radius.exponent
-        stated = achieved_symmetric(release.noise, difference, rest)
+        stated = achieved_guarantee(release.noise, "l2", difference, rest)
         assert rest.epsilon / Fraction(10001, 10000) < stated.epsilon <= rest.epsilon
         assert list(release.certificate.stages) == ["choice of the radius", "second moments"]
 

@@ -9,9 +9,10 @@ import pytest
 import dpfda.mechanisms
 import dpfda.noise
 from dpfda import PrivateMean, load
-from dpfda.errors import ParameterError
+from dpfda.errors import DpfdaError, ParameterError
 from dpfda.noise import (
     BoxPartNoise,
+    Calibrated,
     EllipticalNoise,
     KNormNoise,
     body_noise,
@@ -27,6 +28,7 @@ from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication import recomputed
 from dpfda.testing import check_law, check_mechanism
 
 WIDE = 10**6
@@ -191,7 +193,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import ParameterError
+from dpfda.errors import DpfdaError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.mechanisms.protocol import Design, wiener
 from dpfda.noise.{toy} import Toy
@@ -268,6 +270,26 @@ def test_a_law_from_elsewhere_is_not_published():
 
     with pytest.raises(ParameterError, match="one of this library's laws"):
         PrivateMean(1.0, bounds=(-1, 1), mechanism=Sly()).fit(np.zeros((5, 8)))
+
+
+def test_a_rho_is_no_delta_but_of_normal_noise():
+    class Swapped(KNormNoise):
+        law = "swapped"
+
+        def draw(self):
+            return [0] * self.components
+
+        def achieved(self, norm, width, requested):
+            return ZeroConcentratedDP("1/200")
+
+    noise, asked = Swapped((1,), (10,)), ApproximateDP("1/10", "1/10")
+    assert (
+        gaussian_noise([1.0], WIDE, ZeroConcentratedDP("1/200")).achieved("l2", WIDE, asked).delta < 0.1
+    )
+    with pytest.raises(DpfdaError, match="which is more than"):
+        recomputed(noise, "l1", 1, asked)
+    with pytest.raises(DpfdaError, match="which is more than"):
+        Calibrated(noise, asked, "l1", 1).cost()
 
 
 def test_relations_and_kinds_of_guarantee():

@@ -788,6 +788,20 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     assert load("fourth.json").months == (1, 4)
 
 
+def test_of_a_state_nothing_but_options_of_the_first_month_is_taken(path, tmp_path):
+    table, kept = tmp_path / "may.csv", {"epsilon": "1", "bounds": [-3.0, 3.0], "steps": 8}
+    table.write_text("\n".join(",".join(map(str, row)) for row in [GRID, *CURVES]))
+    plain = running(unit=None, most_months=None, domain=None)
+    more = {"out": str(tmp_path / "other.json"), "file": "other.csv", "month": 2, "unheard": 1}
+    Months.open(plain, path, plain.plan(60, GRID), kept | more).suspend()
+    out = tmp_path / "may.json"
+    asked = ["month", str(table), "--month", "1", "--state", str(path), "--out", str(out)]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert load(out).months == (1, 1)
+    assert not (tmp_path / "other.json").exists()
+
+
 def test_the_first_month_must_say_its_bounds_before_its_file_is_read(tmp_path):
     given = ("--month", "1", "--state", f"{tmp_path}/s", "--rho", "1", "--out", f"{tmp_path}/m.json")
     refused = CliRunner().invoke(app, ["month", "no-such-file.csv", *given])

@@ -12,7 +12,8 @@ from scipy import stats
 
 from dpfda import Domain, PrivacyUnit, PrivateScalarOnFunction, Reading, load
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
-from dpfda.noise.symmetric import OuterDifference, achieved_symmetric
+from dpfda.noise import achieved_guarantee
+from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import Rows
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
@@ -124,7 +125,7 @@ def test_scales_are_the_shift_over_the_share() -> None:
         assert choice.width == 2 * 2**20
     for part, law in zip((Fraction(21, 100), Fraction(49, 100)), design.laws.values(), strict=True):
         outer = OuterDifference.of(6, 2**24, Neighbours.REPLACE_ONE)
-        given = achieved_symmetric(law, outer, PureDP(part))
+        given = achieved_guarantee(law, "l2", outer, PureDP(part))
         assert 0.999 * part < given.epsilon <= part
 
 

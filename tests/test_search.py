@@ -743,3 +743,15 @@ def test_a_plan_says_what_is_looked_for():
     few = mean(bounds=L2Ball(1.0)).plan(9000, GRID).at(n=500)
     assert few.error is not None
     assert mean().plan(500, GRID).error is None
+
+
+def test_a_delta_that_noise_of_a_box_leaves_does_not_keep_it_from_telling_its_distance(tmp_path):
+    grid = np.linspace(0, 1, 24)
+    curves = np.sin(6 * grid) + np.linspace(-1, 1, 9000)[:, None]
+    made = mean(bounds=Search(-300, 700), delta=1e-6, domain=Domain(grid)).fit(curves).release_
+    law, told = made.noise, made.distance.noise
+    assert law.whole == told.whole == law.components + told.components
+    share = made.certificate.costs[-1].guarantee.epsilon
+    assert told.scales[0] == pytest.approx((2 * made.distance.largest + 1) / float(share), rel=1e-6)
+    made.save(tmp_path / "found.json")
+    assert load(tmp_path / "found.json").distance == made.distance

@@ -596,15 +596,23 @@ def held_of_many_points(**parameters):
     return next(each for each in made if each.certificate.mechanism["radius"] < 0.5)
 
 
-@pytest.mark.parametrize("budget", [{}, {"delta": 1e-6}], ids=str)
-def test_a_band_is_what_distance_and_cells_both_allow(budget):
-    release = held_of_many_points(**budget)
+@pytest.fixture
+def untold(monkeypatch):
+    """Closer looks that tell no distance, as in files of earlier versions with a delta."""
+    monkeypatch.setattr(two_looks.StagedPlan, "with_sides", lambda plan, closer, kept=True: closer)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_band_is_what_distance_and_cells_both_allow(told, request):
+    if not told:
+        request.getfixturevalue("untold")
+    release = held_of_many_points(delta=0.0 if told else 1e-6)
     grid, tried, count = release.grid_points, release.excess, release.count
     band, line = release.band(0.95, points=grid), release(grid)
     # Two fifths of what the level leaves for the shift, and the rest for one or for both.
     ways = 1 if release.distance is None else 2
     level = 1 - 0.6 * 0.05 / ways
-    assert ways == (1 if budget else 2)
+    assert ways == (2 if told else 1)
     beyond = tried.noise.scales[0] * math.log(0.5 / (0.4 * 0.05)) + 2
     shift = 10 * max(tried.noisy + beyond, 0) / 2**20 / count
     low, high = (10 * np.array(end) - 5 for end in widths_of(release).measured(level, True))
@@ -633,6 +641,7 @@ def test_a_shift_has_its_part_of_the_level_where_its_radius_is_not_kept(monkeypa
     assert band.upper == pytest.approx(np.maximum(high, line))
 
 
+@pytest.mark.usefixtures("untold")
 def test_where_bounds_are_far_nearer_than_elsewhere_nothing_is_said_of_a_shift():
     reach = np.where(GRID < 0.5, 5.0, 5e-3)
     rows = np.random.default_rng(8).uniform(-0.2, 0.2, (9000, 1)) * reach
@@ -909,3 +918,18 @@ def test_a_delta_is_used_by_the_last_look_alone():
     assert made.guarantee == ApproximateDP(1, "1/1000")
     assert isinstance(made.first.guarantee, PureDP)
     assert ValueBounds(-5.0, 5.0).to_json()["lower"] == made.first.certificate.bound["lower"]
+
+
+def test_a_delta_that_noise_of_a_box_leaves_does_not_keep_it_from_telling_its_distance(tmp_path):
+    made = mean(delta=1e-6).fit(curves_of()).release_
+    law, told = made.noise, made.distance.noise
+    # One draw: both are of one box, and no side of it is left over.
+    assert law.whole == told.whole == law.components + told.components
+    last = made.certificate.mechanism
+    share = float(made.certificate.costs[-1].guarantee.epsilon) - (
+        0.0 if made.excess is None else float(made.excess.achieved.epsilon)
+    )
+    assert last["name"] == "two looks"
+    assert told.scales[0] == pytest.approx((2 * made.distance.largest + 1) / share, rel=1e-6)
+    made.save(tmp_path / "looks.json")
+    assert load(tmp_path / "looks.json").distance == made.distance

@@ -25,8 +25,8 @@ from dpfda.covariance.design import (
 )
 from dpfda.covariance.release import ReleasedCovariance, emphasised
 from dpfda.covariance.strategies import COUNT, MEAN, MOMENTS, VARIANCES, Shares, SubspaceShares
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
+from dpfda.noise import KNormNoise, achieved_guarantee, cost_of, knorm_noise
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
@@ -366,4 +366,4 @@ def variance_noise(
     count = len(shares.directions)
     difference = OuterDifference.of_square(count, radius_square, neighbours)
     noise = quietest_symmetric(count, difference, shares.variances)
-    return noise, achieved_symmetric(noise, difference, shares.variances)
+    return noise, achieved_guarantee(noise, "l2", difference, shares.variances)

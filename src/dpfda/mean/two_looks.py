@@ -36,7 +36,7 @@ from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_rough, share_of_try
-from dpfda.noise import BoxPartNoise
+from dpfda.noise import BoxNoise, BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -114,7 +114,8 @@ class StagedPlan(PlanOfMeans):
         """
         design = known(closer.public_design)
         cells = design.components
-        if not isinstance(self.whole.guarantee, PureDP) or not (kept or cells >= FEWEST_CELLS):
+        alone = self.whole.distance_share is None and isinstance(design.noise, BoxNoise)
+        if not alone or not (kept or cells >= FEWEST_CELLS):
             return closer
         return replace(closer, drawn=with_sides(design, distance_sides(cells)))
 
@@ -124,10 +125,10 @@ def sides_of(wide: MeanPlan, closer: MeanPlan) -> DistanceNoise | None:
 
     wide: Of a mean between the bounds of which they tell the distance.
     """
-    law, part = known(closer.public_design).noise, closer.guarantee
-    if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
+    law = known(closer.public_design).noise
+    if not isinstance(law, BoxPartNoise):
         return None
-    return DistanceNoise.of_box(wide.largest_half, wide.neighbours, part, law)
+    return DistanceNoise.of_box(wide.largest_half, wide.neighbours, closer.guarantee, law)
 
 
 def published(

@@ -106,16 +106,18 @@ def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: Any, requested: Guar
 
 
 def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
-    """What noise gives; a rho as the delta that it has at the epsilon of the part, if that has one.
-
-    Raises DpfdaError if it is more than the part.
-    """
-    if isinstance(achieved, ZeroConcentratedDP) and isinstance(part, ApproximateDP):
-        delta = gaussian_delta(part.epsilon, root_at_least(2 * achieved.rho))
-        achieved = ApproximateDP(part.epsilon, delta)
+    """What noise gives. Raises DpfdaError if it is more than the part, or of another kind."""
     if not within(achieved, part):
         raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
     return achieved
+
+
+def normal_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
+    """The same of normal noise alone, whose rho is the delta that it has at the epsilon of the part."""
+    if isinstance(achieved, ZeroConcentratedDP) and isinstance(part, ApproximateDP):
+        delta = gaussian_delta(part.epsilon, root_at_least(2 * achieved.rho))
+        achieved = ApproximateDP(part.epsilon, delta)
+    return kept_within(achieved, part)
 
 
 def check_own(noise: AnyLaw, requested: Guarantee) -> None:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from dpfda.noise.charges import check_own, laws_of
+from dpfda.noise.charges import laws_of
 from dpfda.noise.gaussian import gaussian_loss, gaussian_ratio, of_length
 from dpfda.noise.mixtures import drawn_mixture
 from dpfda.noise.protocol import AnyLaw, Law, check_positive
@@ -282,17 +282,6 @@ def suits(name: str, guarantee: Guarantee) -> bool:
 def symmetric_mechanisms() -> dict[str, type[Any]]:
     """Names by which laws on matrices are asked for, with their classes."""
     return {law.mechanism: law for law in laws_of(MatrixLaw).values() if law.mechanism}
-
-
-def achieved_symmetric(
-    noise: SymmetricNoise, difference: OuterDifference, requested: Guarantee
-) -> Guarantee:
-    """Recompute, from the integer scale in force, what a law gives; rounded outward.
-
-    Raises RefusedMechanismError if the law inherits its loss, or cannot give a guarantee of this kind.
-    """
-    check_own(noise, requested)
-    return noise.achieved(difference, requested)
 
 
 def _deviations(a: Arithmetic[Real], scale: int, size: int, length: Real | None = None) -> At[Real]:

@@ -13,7 +13,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bounds import Norm, ValueBounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
-from dpfda.noise.charges import kept_within
+from dpfda.noise.charges import normal_within
 from dpfda.noise.gaussian import gaussian_loss
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats, Integers
@@ -167,7 +167,7 @@ class VectorPlan(PlanAgain):
 
     def whole_achieved(self) -> Guarantee:
         """What all stages give together; checked."""
-        return kept_within(added([self.design.whole(), *self.achieved.values()]), self.whole)
+        return normal_within(added([self.design.whole(), *self.achieved.values()]), self.whole)
 
     @abstractmethod
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> object:

@@ -96,11 +96,13 @@ class Monthly(Publication):
     def run(self, given: Given) -> None:
         from dpfda.mean.running.months import first_typed
 
-        typed = {name: getattr(given, name) for name in self._kept()}
+        kept = self._kept()
+        typed = {name: getattr(given, name) for name in kept}
         typed = {name: value for name, value in typed.items() if value not in (None, ())}
         before = first_typed(given.state, given.moved) if given.state.exists() else {}
-        if any(name in typed for name in BUDGET):
-            before = {name: value for name, value in before.items() if name not in BUDGET}
+        # Of a state nothing else is an option.
+        others = kept.keys() - (BUDGET if typed.keys() & set(BUDGET) else ())
+        before = {name: value for name, value in before.items() if name in others}
         super().run(Given(**vars(given) | before | typed | {"typed": typed}))
 
     def estimator(self, given: Given) -> Summary:

@@ -47,7 +47,7 @@ from dpfda.noise import (
     gaussian_ratio,
     parts_of,
 )
-from dpfda.noise.charges import kept_within
+from dpfda.noise.charges import normal_within
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.parameters import known
@@ -231,7 +231,7 @@ class OneDraw:
             differences = plan.problem(known(plan.size)).differences(design)
             rho = design.noise.achieved(*differences, ZeroConcentratedDP(Fraction(1)))
             lost += cast("ZeroConcentratedDP", rho).rho
-        return kept_within(ZeroConcentratedDP(lost), self.guarantee)
+        return normal_within(ZeroConcentratedDP(lost), self.guarantee)
 
     def costs(self) -> dict[str, Cost]:
         """What the one stage costs."""
