@@ -485,7 +485,7 @@ def test_curves_that_smooth_laws_cannot_follow_are_named_first() -> None:
 def test_a_spike_or_a_step_in_few_cells_of_time_is_named_first(kind: str) -> None:
     """Of 60 points one has a spike, or a level starts and ends: the mean over all cells hardly tells.
 
-    Measured: all of 40 releases with a spike or steps are named, none of 40 smooth ones.
+    Of 40 releases each the mean square there was 9.5 or more, 5.8 or more, 2.6 at most; 5 is the limit.
     """
     at = np.linspace(0, 1, 60)
     levels = {
