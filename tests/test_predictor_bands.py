@@ -247,3 +247,18 @@ def test_a_width_is_told_without_brackets_in_brackets():
     accuracy = said.partition("How accurate it is")[2].partition("What the promise")[0]
     assert "from the published values (probability)" in accuracy
     assert not re.search(r"\([^()]*\(", accuracy)
+
+
+@pytest.mark.parametrize(("rare", "told"), [(0.07, True), (0.5, False)])
+def test_a_classifier_says_where_it_names_one_class_nearly_everywhere(rare: float, told: bool) -> None:
+    """Of points spread evenly .08 at most had the rare class, in 8 releases; .2 or more elsewhere."""
+    generator = np.random.default_rng(3)
+    inputs = generator.normal(size=(20_000, 5))
+    values = inputs @ [1, 0.7, -0.5, 0.3, 0] + generator.logistic(size=20_000)
+    labels = np.where(values > np.quantile(values, 1 - rare), "event", "none")
+    machine = PrivateKernelClassifier(1.0, bounds=(-4, 4), classes=("none", "event"))
+    release = machine.fit(inputs, labels).release_
+    assert (np.mean(machine.predict(inputs) == "event") < 0.01) == told
+    words = ("predicts the same class", "dieselbe Klasse", "la même classe")
+    for language, said in zip(("en", "de", "fr"), words, strict=True):
+        assert (said in " ".join(release.describe(language).split())) == told

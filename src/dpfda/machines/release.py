@@ -13,6 +13,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
+from dpfda.bases.ordinary import spread_evenly
 from dpfda.bounds import IntegerBall
 from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.machines.minimiser import Loss
@@ -38,8 +39,16 @@ from dpfda.releases.published import as_given
 
 # What fades the pictures: see `ReleasedPredictor._safe_band`.
 WHERE = "for as many points at once as there are features"
+# Points between the bounds, of at most so many inputs, and the share at which a class is hardly named.
+EVENLY, MOST, HARDLY = 1000, 30, 0.1
 # What holds every example in bounds.
 BOUND = "inputs and targets clipped to public bounds, features to length one"
+
+ONE_SIDED = (
+    "At more than nine of ten points spread evenly between the bounds it predicts the same class: it "
+    "may do so for everybody. Where one class is rare, rank by its values, or choose another border "
+    "than zero."
+)
 
 # Solvers of files by earlier versions, and their number of costs, whose noise is not held to these.
 EARLIER = ("sums", 1), ("objective", 1)
@@ -354,6 +363,14 @@ class ReleasedPredictor(Predictor):
             f"; for the power, {self.power_noise.describe().replace('coefficients', 'numbers of votes')}"
         )
 
+    def _one_sided(self) -> list[str]:
+        """A warning where one of two classes is hardly ever predicted."""
+        if len(self.classes) != 2 or self.dimensions > MOST:
+            return []
+        wide = self.inputs.upper - self.inputs.lower
+        share = np.mean(self(self.inputs.lower + wide * spread_evenly(EVENLY, self.dimensions)) > 0)
+        return [ONE_SIDED] if min(share, 1 - share) < HARDLY else []
+
     def _stated(self) -> Stated:
         inputs = self._said_inputs
         if self._several:
@@ -378,6 +395,7 @@ class ReleasedPredictor(Predictor):
             units=""
             if self.public_units is not None
             else f"the number that sums were divided by: {self.size}",
+            first=self._one_sided(),
             remarks=[
                 self._accuracy(),
                 "How far penalty and features moved it is not said, nor how well it predicts.",
