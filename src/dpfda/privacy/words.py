@@ -69,10 +69,14 @@ def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
     found = []
     epsilon = worded_epsilon(guarantee)
     if epsilon > LARGE_EPSILON:
+        of_rho = ""
+        if isinstance(guarantee, ZeroConcentratedDP):
+            rho = number(float(guarantee.rho))
+            of_rho = f" It is that of rho {rho}, but for a probability of about {EXAMPLE_DELTA:g}."
         found.append(
             f"Epsilon {number(epsilon)} is large: the odds can change by a factor of "
             f"{number(factor(epsilon))}, so that a suspicion of 50% can become one of "
-            f"{percent(posterior(epsilon))}. Above {LARGE_EPSILON} the promise is weak; values of 1 "
+            f"{percent(posterior(epsilon))}.{of_rho} Above {LARGE_EPSILON} the promise is weak; values of 1 "
             "or below are usual where the data are sensitive."
         )
     if not isinstance(guarantee, ApproximateDP):
