@@ -76,8 +76,8 @@ def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
         found.append(
             f"Epsilon {number(epsilon)} is large: the odds can change by a factor of "
             f"{number(factor(epsilon))}, so that a suspicion of 50% can become one of "
-            f"{percent(posterior(epsilon))}.{of_rho} Above {LARGE_EPSILON} the promise is weak; values of "
-            "1 or below are usual where the data are sensitive."
+            f"{percent(posterior(epsilon))}.{of_rho} Above {LARGE_EPSILON} the promise is weak; values "
+            "of 1 or below are usual where the data are sensitive."
         )
     if not isinstance(guarantee, ApproximateDP):
         return tuple(found)
