@@ -112,7 +112,7 @@ def test_scales_are_the_width_over_epsilon(neighbours: str) -> None:
 def test_gaussian_scales_are_those_of_the_longest_shift() -> None:
     table = estimator(epsilon=None, rho=Fraction(1, 8), noise="gaussian").plan(50, 4).table
     assert isinstance(table.law, GaussianNoise)
-    assert table.charged == ZeroConcentratedDP("1/8")
+    assert table.calibrated.charged == ZeroConcentratedDP("1/8")
     # Four columns: rho = J (2 W C)^2 / (2 sigma^2).
     assert table.law.scales[0] == pytest.approx(math.sqrt(4 * (2 * ONE) ** 2 / (2 / 8)), rel=1e-6)
 

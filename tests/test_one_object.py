@@ -45,7 +45,7 @@ def _compared(**parameters: Any) -> Any:
 ALL: dict[str, Callable[[], Any]] = {
     **RELEASES,
     **KINDS,
-    "line": _mean,
+    "line": lambda: _mean(epsilon=0.5),
     "slope of a line": lambda: _mean().derivative(),
     "line of a private number": lambda: _mean(neighbours="add-remove"),
     "line between curves": lambda: _mean(bounds=ValueBounds(np.sin(GRID) - 2, 2 + GRID**2)),

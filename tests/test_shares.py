@@ -54,7 +54,7 @@ def test_what_the_ledger_refuses_draws_nothing(tmp_path) -> None:
 def test_gaussian_noise_where_it_is_less() -> None:
     made = ShareTable(9, guarantee_for("1/100", "1/5"), REPLACE, "person", 40)
     assert made.law.law == "gaussian"
-    assert made.charged == made.guarantee
+    assert made.calibrated.charged == made.guarantee
     assert table().law.law != "gaussian"
 
 
