@@ -113,7 +113,7 @@ class TestWideLayout:
         assert list(table.groups) == ["7"]
 
     @pytest.mark.parametrize(
-        "word", ["", "NA", "NaN", "nan", "null", "None", "N/A", " NA ", '"NA"', '""']
+        "word", ["", "NA", "NaN", "nan", "null", "NULL", "None", "N/A", "n/a", " NA ", '"NA"', '""']
     )
     def test_missing_words(self, write: Write, word: str) -> None:
         table = read_curves(write(f"0,1,2\n1,{word},3\n"))

@@ -141,8 +141,8 @@ DECIMAL = Option(
 )  # fmt: skip
 NA = Option(
     "na", "--na", "WORD",
-    "What a cell reads that is missing, beside an empty one, NA, NaN, N/A, null and None; a number too. "
-    "Repeat it for several. Example: --na k.A. --na=-99",
+    "What a cell reads that is missing, beside an empty one, NA, NaN, N/A, n/a, null and None; a number "
+    "too. Repeat it for several. Example: --na k.A. --na=-99",
     READING, list[str], None,
 )  # fmt: skip
 NOTATION = (DECIMAL, NA)

@@ -34,7 +34,7 @@ import numpy as np
 from dpfda.numerics.arrays import TOO_LARGE, Floats, is_native
 from dpfda.numerics.errors import ParameterError
 
-MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "N/A"})
+MISSING = frozenset({"", "NA", "NaN", "nan", "null", "NULL", "None", "N/A", "n/a"})
 # What counts as a number in text: plain decimal notation, in ASCII. No digit is looked at twice, so that
 # a long cell costs time in proportion to its length.
 NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")

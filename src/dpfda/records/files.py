@@ -191,7 +191,7 @@ def read_curves(
         `dpfda.records.foreign_tables` (dpfda[sheets], dpfda[formats]). Text is UTF-8 with
         a header line; its delimiter is the one of comma, semicolon and tab that the header holds.
         Numbers have no thousands separator. A record is one line, and what a line means depends on
-        that line alone. Cells that are empty or read NA, NaN, nan, null, None or N/A are missing values.
+        that line alone. Empty cells and those that read NA, NaN, nan, null, None or N/A are missing.
     columns : str or sequence of str, optional
         Labels, ranges ('cca_1..cca_93') or globs ('cca_*') of the curve's columns. Without it, all
         columns but `groups`, if they are numbers or words that differ in a number.
