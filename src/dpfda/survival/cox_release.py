@@ -426,8 +426,8 @@ class ReleasedCox(OnTime):
             return []
         return [
             f"Little is known of the hazard ratio of {', '.join(weak)}: it is drawn towards one, and a "
-            f"large one may lie outside its interval. Noise, levels of few {several(self.unit)}, bounds "
-            "far beyond what occurs and covariates that go together do this."
+            "large one may lie outside its interval. The cause may be much noise, levels of few "
+            f"{several(self.unit)}, bounds far beyond what occurs, or covariates that go together."
         ]
 
     def _change(self, term: str) -> str:
