@@ -51,8 +51,8 @@ from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread
 
-# From the second version on the law of boxes is followed.
-VERSION = 2
+# From the second version on the law of boxes is followed; from the third on effects are mostly small.
+VERSION = 3
 # A curve is in [-1, 1], a coefficient in [-2, 2]: both are put into [0, 1] by these.
 CURVE, EFFECT = 2.0, 4.0
 # What draws of the noise in the counts start from; a band takes as many as others at this level, since
@@ -87,7 +87,7 @@ class Effects:
     cells : tuple of int
         Numbers of grid points in the M cells.
     version : int
-        In the first all noise counts as normal.
+        In the first all noise counts as normal, and in the second a large effect is as likely as none.
     """
 
     table: Floats
@@ -173,9 +173,9 @@ class Effects:
         places = np.rint(np.linspace(0, self.grid.size - 1, min(self.grid.size, LARGEST_GRID)))
         places, made = places.astype(np.int64), []
         scales = np.pad(self.scales, (0, len(found) - self.scales.size), constant_values=EFFECT)
-        for row, weight, scale in zip(found, self._weights, scales, strict=True):
-            errors = Forms(self.law, weight / scale, self._split)
-            model = CurveModel(between, self.grid, places, averages, errors, self.unit)
+        for term, (row, weight, scale) in enumerate(zip(found, self._weights, scales, strict=True)):
+            errors, small = Forms(self.law, weight / scale, self._split), term > 0 and self.version >= 3
+            model = CurveModel(between, self.grid, places, averages, errors, self.unit, differs=small)
             made.append(model.posterior(row / scale))
         return tuple(made)
 

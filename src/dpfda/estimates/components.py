@@ -29,6 +29,9 @@ LOCAL_LEVEL, LOCAL_SLOPE = 5.0, np.sqrt(3.0)
 LINE: Mapping[str, float] = {"smooth": 1.0, "rough3": 0.03, "rough2": 0.03, "local": 2.0, "cycle": 6.0}
 # Known cycles: shares of the variance that are theirs, beside so many smooth functions of range .3.
 CYCLES, BESIDE, BESIDE_RANGE = (0.1, 0.5, 0.9), 20, 0.3
+# Of a difference, which is mostly small, the least scale of components that have no level of their own
+# weighs so much more, and others so much less.
+NEARLY_NOTHING, OWN_LEVEL = 11.0, 0.1
 # Prior probability that public curves, all together, are of use.
 PUBLIC = 0.1
 NEGLIGIBLE = 1e-12
@@ -154,6 +157,13 @@ def with_levels(falling: Callable[[float, float], Floats]) -> Iterator[tuple[str
                 free = row.copy()
                 free[0] *= level
                 yield kind, free
+
+
+def log_weights_of_differences(count: int) -> Floats:
+    """Log weights (P, S), beside those of their kinds, of so many components of a difference."""
+    weights = np.ones((count, KEPT))
+    weights[:: len(LEVELS), -1], weights[1 :: len(LEVELS)] = NEARLY_NOTHING, OWN_LEVEL
+    return np.asarray(np.log(weights))
 
 
 def scaled(row: Floats) -> Floats:

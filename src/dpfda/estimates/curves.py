@@ -52,6 +52,7 @@ from dpfda.estimates.components import (
     factorised,
     local_root,
     log_weights,
+    log_weights_of_differences,
     mixed_mean,
     normalised,
     shared_parts,
@@ -102,6 +103,7 @@ class CurveModel:
     noise: Of what is measured, and perhaps of the number of units after it: a law, mostly.
     step: One unit of the noise, in units of what is measured.
     finest: Cells of the finest of several measurements that are one here; None where there is one.
+    differs: Whether it is a difference, which is mostly small.
     """
 
     prior: CurvePrior
@@ -111,6 +113,7 @@ class CurveModel:
     noise: Errors
     step: float
     finest: int | None = None
+    differs: bool = False
     # Deviations from the line are looked at in so many points; widths are linear between them.
     looks: ClassVar[int] = 200
     # Half-widths where every unit was seen once: a mixture, and a factor (`dpfda.estimates.widths`);
@@ -282,11 +285,13 @@ class CurvePosterior:
         centers = [(center, self._measured(center)) for center in self.model.centers]
         near = self.model.prior.near
         shape = len(self.model.parts), near.shape[-1]
-        more = near if near.size and near.shape == shape else np.zeros((len(self.model.parts), 1))
+        none = np.zeros((len(self.model.parts), 1))
+        more = near if near.size and near.shape == shape else none
+        usual = log_weights_of_differences(len(none)) if self.model.differs else none
         alike = [
-            part.fit(center, place > 0, measured, beside if place else 0.0)
+            part.fit(center, place > 0, measured, beside)
             for place, (center, measured) in enumerate(centers)
-            for part, beside in zip(self.model.parts, more, strict=True)
+            for part, beside in zip(self.model.parts, more if place else usual, strict=True)
         ]
         return alike + [part.fit(centers[0][0], False, centers[0][1]) for part in self.model.cycles]
 
