@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Matern kernels as exp(-r) times a polynomial in r = (2 nu)^(1/2) |s - t| / length_scale.
 RBF = math.inf
 POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
+# How round a known cycle is: with half a turn's correlation, about exp(-4).
+ROUND = 0.7
 
 
 class MaternTerm(NamedTuple):
@@ -209,6 +212,26 @@ def default_kernel(domain_range: tuple[float, float]) -> MaternSum:
     """
     width = 0.3 * (domain_range[1] - domain_range[0])
     return MaternSum((MaternTerm(1.0, width, 2.5), MaternTerm(0.01, width, 1.5)))
+
+
+def with_cycles(domain_range: tuple[float, float], periods: Sequence[float]) -> Kernel:
+    """The default kernel and cycles of known lengths, which have as much of the variance together."""
+    from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Matern
+
+    check_periods(periods, domain_range[1] - domain_range[0])
+    smooth = [
+        ConstantKernel(variance) * Matern(length, nu=nu)
+        for variance, length, nu in default_kernel(domain_range).terms
+    ]
+    cycles = [ConstantKernel(1 / len(periods)) * ExpSineSquared(ROUND, each) for each in periods]
+    return reduce(add, [*smooth, *cycles])
+
+
+def check_periods(periods: Sequence[float], length: float) -> None:
+    """Refuse cycles longer than the domain. Raises ParameterError if one is."""
+    if max((0.0, *periods)) > length:
+        words = f"be no longer than the grid, {length:g}"
+        raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in periods))
 
 
 def kernel_function(kernel: object) -> KernelFunction:

@@ -42,7 +42,7 @@ from dpfda.spine.arguments import (
     PublicCurves,
     Records,
 )
-from dpfda.spine.choices import check_choices, is_basis, mean_plan, public_size
+from dpfda.spine.choices import check_choices, in_cycles, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import (
     POINTS,
@@ -412,11 +412,14 @@ class PrivateMean(InBlocks):
         self, basis: Basis, count: int, groups: object, settings: Settings, expected: bool = False
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
+        bound = self._bound(settings)
+        if self.basis is None:
+            settings, basis = in_cycles(settings, basis, bound)
         return mean_plan(
             self.asked(),
             settings,
             basis,
-            self._bound(settings),
+            bound,
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
             mechanism_of_look(self.mechanism),

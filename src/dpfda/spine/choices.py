@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeGuard
 
-from dpfda.bases import Basis
+from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.kernels import with_cycles
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.bounds import Bound, ValueBounds, read_bounds
+from dpfda.bounds import Bound, L2Ball, ValueBounds, read_bounds
 from dpfda.mechanisms.design import Shape
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, InPython, ParameterError
@@ -164,6 +166,16 @@ def is_basis(basis: object) -> TypeGuard[Basis]:
     """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
     made = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
     return isinstance(basis, BoxFunctions) or made
+
+
+def in_cycles(settings: Settings, basis: Basis, bound: Bound) -> tuple[Settings, Basis]:
+    """Known cycles in the functions themselves, for the default ones of records in an L2 ball."""
+    domain = settings.domain
+    if not (domain.periods and isinstance(bound, L2Ball) and isinstance(basis, KernelBasis)):
+        return settings, basis
+    ends = basis.domain_range
+    made = KernelBasis.on_grid(with_cycles(ends, domain.periods), basis.grid_points, ends, domain.quadrature)
+    return replace(settings, domain=replace(domain, periods=None)), made
 
 
 def mean_plan(

@@ -32,6 +32,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpfda.bases.kernels import check_periods
 from dpfda.bases.priors import WITH_PERIODS, CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
@@ -40,7 +41,6 @@ from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import pure_budget
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 CELLS, POWER, LENGTH, LESS, FEWEST = 0.82, 0.5, 0.25, 2, 3
@@ -194,9 +194,7 @@ class Shape:
         if self.finest is None and not self.periods:
             return made
         length = float(np.ptp(grid))
-        if max((0.0, *self.periods)) > length:
-            words = f"be no longer than the grid, {length:g}"
-            raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in self.periods))
+        check_periods(self.periods, length)
         finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
         share = finest / (length * grid.size / (grid.size - 1))
         periods = tuple(period / length for period in self.periods)
