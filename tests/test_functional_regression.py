@@ -244,12 +244,12 @@ def test_smooth_coefficients_gain_by_the_law_of_boxes(monkeypatch: pytest.Monkey
 
 
 def test_effects_that_are_none_are_drawn_to_nothing() -> None:
-    # .62 and .48 of the error under equal odds, with standard errors of about .06; an effect that
-    # stands out of the noise stays: 1.00 and 1.01.
+    # .40 to .46 of the error under equal odds, in the middle of 40 draws (three seeds, both effects); an
+    # effect that stands out of the noise stays: 1.03 and 1.02 of the root mean square error.
     corners, cells = Corners((Covariate("age", (20, 80)), Covariate("dose", (0, 1)))), 6
     times, law = np.linspace(0, 1, 24), BoxNoise((2**21,) * (cells + 3))
     generator = np.random.default_rng(9)
-    for size, least, most in ((0.0, 0.0, 0.8), (0.6, 0.9, 1.1)):
+    for size, middle, most in ((0.0, np.median, 0.6), (0.6, np.mean, 1.1)):
         truth = size * np.stack([np.sin(5 * times), np.cos(4 * times), times - 0.2])
         exact = expected_table(corners, truth.reshape(3, cells, 4).mean(axis=2), 300.0)
         errors = np.zeros((2, 40, 2))
@@ -258,9 +258,8 @@ def test_effects_that_are_none_are_drawn_to_nothing() -> None:
             for count, version in enumerate((2, 3)):
                 made = Effects(noisy, law, 2.0**-20, 300.0, corners, times, (4,) * cells, version)
                 errors[count, place] = np.mean((made.lines - truth)[1:] ** 2, axis=1)
-        before, now = np.sqrt(errors.mean(axis=1))
+        before, now = np.sqrt(middle(errors, axis=1))
         assert np.all(now <= most * before)
-        assert np.all(now >= least * before)
 
 
 def test_all_doors_give_the_same_sums() -> None:

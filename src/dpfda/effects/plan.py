@@ -34,9 +34,9 @@ from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "regression of curves on covariates"
 # Effects are smaller and smoother than means, and want the cells of means of so many times fewer units,
-# of one less where units are many; but so many at least. Where a mean of so many times fewer units has
-# every point of a short grid, or of another one, as a cell, cycles or the baseline may need them.
-FEWER, FEWEST, SHORT, OF_SHORT, OF_OTHERS = 4.0, 6, 40, 1.5, 2.0
+# where units are few; but so many at least. Where a mean of EVERY times fewer units has every point as
+# a cell, short cycles may need them.
+FEWER, FEWEST, EVERY = 4.0, 6, 1.5
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
 # Ordinary effects are half of an ordinary curve each, so many times as large; curves and effects are
@@ -162,13 +162,12 @@ def cells_of_effects(points: int, strength: float) -> int:
     Examples
     --------
     >>> [cells_of_effects(100, strength) for strength in (1, 300, 1000, 2000, 5000)]
-    [3, 6, 10, 17, 31]
+    [3, 6, 10, 22, 100]
     """
     of_a_mean = number_of_cells(points, strength, grown=False)
-    every = OF_SHORT if points <= SHORT else OF_OTHERS
-    if number_of_cells(points, strength / every, grown=False) == points:
+    if number_of_cells(points, strength / EVERY, grown=False) == points:
         return points
-    fewer = number_of_cells(points, strength / (FEWER - growth(strength)), grown=False)
+    fewer = number_of_cells(points, strength / FEWER ** (1 - growth(strength)), grown=False)
     return max(fewer, min(of_a_mean, FEWEST))
 
 

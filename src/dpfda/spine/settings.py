@@ -119,7 +119,8 @@ class Domain(Gathered):
         between bounds. Cells are half as long at most, however small the budget.
     periods : list of float, optional
         Lengths of known cycles, in units of the axis, such as [7] for a week in daily data: public, for
-        means of curves between bounds. Cells are a quarter as long at most, and the mean may repeat.
+        means of curves between bounds, or in an L2 ball. Cells are a quarter as long at most, and the
+        mean may repeat; in a ball the functions do.
     step : float, optional
         What values are apart, from one end of the domain to the other: 1 for ages in whole years or
         times in whole days, say. Public; for densities, quantiles and survival, whose cells and points
