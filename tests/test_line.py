@@ -544,7 +544,9 @@ class TestKnownDetail:
         again = load(release.save(tmp_path / "a.json"))
         assert np.array_equal(again(grid), release(grid))
         assert release.certificate.achieved.epsilon <= 1
-        with pytest.raises(ParameterError, match="periods must be no longer than the grid, 27; found 30"):
+        with pytest.raises(
+            ParameterError, match="periods must be no longer than the grid, 27; found 30"
+        ):
             PrivateMean(1.0, bounds=L2Ball(2.6), domain=Domain(grid, periods=[30])).fit(curves)
 
     def test_what_makes_no_sense_is_refused(self) -> None:

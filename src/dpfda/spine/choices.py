@@ -174,7 +174,9 @@ def in_cycles(settings: Settings, basis: Basis, bound: Bound) -> tuple[Settings,
     if not (domain.periods and isinstance(bound, L2Ball) and isinstance(basis, KernelBasis)):
         return settings, basis
     ends = basis.domain_range
-    made = KernelBasis.on_grid(with_cycles(ends, domain.periods), basis.grid_points, ends, domain.quadrature)
+    made = KernelBasis.on_grid(
+        with_cycles(ends, domain.periods), basis.grid_points, ends, domain.quadrature
+    )
     return replace(settings, domain=replace(domain, periods=None)), made
 
 
