@@ -294,8 +294,8 @@ class ReleasedCurveClusters(OfMoments):
             return []
         which = f"{count} of the {all_of} clusters, the smallest," if count < all_of else "All clusters"
         return [
-            f"{which} may have nobody in them: noise alone makes as large a share of none. Their centers "
-            "are no finding; ask for fewer clusters."
+            f"{which} may have nobody in them: noise alone makes as large a share of none. Their "
+            "centers are no finding; ask for fewer clusters."
         ]
 
     def _share_words(self) -> str:
