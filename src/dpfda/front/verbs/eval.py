@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
-from dpfda.command.running import print_json, say
+from dpfda.command.running import note, print_json, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import cell, so_many
 
@@ -134,7 +134,10 @@ def placed(release: Release, given: str) -> Release:
 
     at = getattr(release, "at", None)
     if at is None:
-        return conditional(release, given)
+        found = conditional(release, given)
+        if found.few_words:
+            note(found.few_words)
+        return found
     pairs = [each.partition("=") for each in given.split(":")]
     if not all(equals for _, equals, _ in pairs):
         words = "be NAME=VALUE, several of them with colons between"
