@@ -28,6 +28,8 @@ from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.views import Curve, Line
 
+# Of the largest variance: what rounding leaves of none.
+ROUNDING = 1e-12
 # Kind of the bound on deviations of single values.
 VALUES = "deviations of values"
 
@@ -368,7 +370,9 @@ def _variances_words(variances: Floats, floor: float) -> str:
 def ordered(vectors: Floats, variances: Floats, basis: Basis) -> tuple[Floats, Floats]:
     """Vectors with signs fixed, and variances that are not negative, by decreasing variance."""
     order = np.argsort(-variances, kind="stable")
-    return with_signs(vectors[:, order], basis), np.maximum(variances[order], 0.0)
+    # What rounding left of an eigenvalue that was taken off is none.
+    least = ROUNDING * np.max(np.abs(variances), initial=0.0)
+    return with_signs(vectors[:, order], basis), np.where(variances > least, variances, 0.0)[order]
 
 
 def with_signs(vectors: Floats, basis: Basis) -> Floats:
