@@ -44,7 +44,7 @@ GRID_POINTS = {1: 128, 2: 24, 3: 10}
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
 # What the minimisation's inexactness may add to the noise before a larger penalty is chosen.
-LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.2, 1e3
+LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.01, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 HINGE_PENALTY = 1.5
 # Number of features of two inputs for classes, over the cube root of n epsilon: a cubic from 500 on; and
