@@ -246,3 +246,19 @@ def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run):
 
 def flat(text):
     return " ".join(text.split())
+
+
+def test_points_are_dates_where_the_axis_is_days_since_one(run):
+    days = Domain(np.arange(0.0, 84.0, 7.0), labels={"domain": "days since 2024-01-01"})
+    release = PrivateMean(1.0, bounds=(-2, 2), domain=days).fit(CURVES).release_
+    release.save("dated.json")
+    answer = json.loads(run("dated.json", "--at", "2024-03-01,30,2024-01-02T12:00", "--json").stdout)
+    assert answer["point"] == [60.0, 30.0, 1.5]
+    assert answer["value"] == release([60.0, 30.0, 1.5]).tolist()
+    assert "must lie in the domain" in run("dated.json", "--at", "2023-12-31").output
+    assert (
+        "numbers separated by commas, or dates; found 'soon'" in run("dated.json", "--at", "soon").output
+    )
+    density(CLOUD[:, :1]).save("plain.json")
+    told = run("plain.json", "--at", "2024-03-01").output
+    assert "--at must be numbers separated by commas; found '2024-03-01'" in told

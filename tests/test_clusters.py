@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from dpfda import Domain, PrivacyUnit, PrivateCurveClusters, Reading, load
 from dpfda.clusters.plan import CELLS, SUMS, ClustersPlan
+from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import Lattice, ball_of, nearest
 from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.noise import KNormNoise, gaussian_ratio
@@ -283,8 +285,10 @@ def test_it_keeps_the_contract(given: dict[str, Any]) -> None:
     check_release(release)
     told = " ".join(release.describe().split())
     assert "As many clusters are found as were asked for" in told
+    ends = zip(release.shares, release.share_intervals()[:, 0], strict=True)
     assert [line.label for line in release.view().lines] == [
-        f"{100 * share:.0f}% of records" for share in release.shares
+        f"{100 * share:.0f}% of records" + ("" if end > 0 else ", within the noise")
+        for share, end in ends
     ]
 
 
@@ -366,3 +370,46 @@ def test_counts_that_are_no_floats_are_refused(tmp_path: Any) -> None:
     path.write_text(json.dumps(written))
     with pytest.raises(StorageError):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"delta": 1e-5}, {"epsilon": 0.2}], ids=["pure", "delta", "cells"]
+)
+def test_intervals_hold_the_shares_without_noise(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 300 draws of the noise: of 95 % fewer than 269 or more than 298 hold in one test of a thousand.
+    watched = Watched(monkeypatch)
+    made = estimator(clusters=2, **given)
+    total = watched.fit(made, kinds(2000, many=2)[0])[-1]
+    release = made.release_
+    assert (release.sums is None) == ("epsilon" in given)
+
+    def counted(numbers: Any) -> ReleasedCurveClusters:
+        noisy = tuple(int(value) for value in np.rint(numbers))
+        if release.sums is None:
+            return replace(release, cells=noisy)
+        return replace(release, sums=replace(release.sums, noisy=noisy))
+
+    law = release.noise if release.sums is None else release.sums.noise
+    exact, held = total.astype(float), 0
+    true = counted(exact).shares
+    assert 0.55 < true[0] < 0.65
+    for noise in law.simulate(np.random.default_rng(3), 300):
+        ends = counted(exact + noise).share_intervals()
+        held += bool(np.all((ends[:, 0] <= true) & (true <= ends[:, 1])))
+    assert 269 <= held <= 298
+
+
+def test_a_cluster_of_nobody_is_no_kind_of_curve() -> None:
+    # One kind of curve, three clusters asked for: what noise makes of none is told and drawn as that.
+    release = estimator(clusters=3).fit(np.full((3000, GRID.size), 0.5)).release_
+    *_, last = release.view().lines
+    assert last.stroke == "dashed"
+    assert last.label.endswith("within the noise")
+    told = " ".join(release.describe().split())
+    assert "of the 3 clusters, the smallest, may have nobody" in told
+    assert "may be empty" in repr(release)
+    assert release.share_intervals()[0, 0] > 0.9
+    known = estimator(clusters=3).fit(kinds(3000)[0]).release_
+    assert {line.stroke for line in known.view().lines} == {"solid"}
+    assert "may have nobody" not in " ".join(known.describe().split())
+    assert "empty" not in repr(known)

@@ -222,3 +222,27 @@ def test_the_command_refuses_in_words(path: Path, words: tuple[str, ...], said: 
 def test_the_command_refuses_what_is_given_already(release: ReleasedDensity, tmp_path) -> None:
     again = run("eval", release.conditional(60).save(tmp_path / "given.json"), "--given", "40")
     assert "--given must be of a density of two variables" in " ".join(again.output.split())
+
+
+def test_where_hardly_anybody_is_it_says_that_all_others_are_shown(tmp_path: Path) -> None:
+    # Of 96 places of one law the error was 1 less `known` of that of the marginal, within .1 on average.
+    release = simulated(people(1500), 1.0, cells=12)
+    common, rare = release.conditional(45), release.conditional(80)
+    assert isinstance(common, ReleasedConditionalDensity)
+    assert isinstance(rare, ReleasedConditionalDensity)
+    assert common.known > 0.9
+    assert rare.known < 0.5
+    part = f"{1 - rare.known:.0%} of what is shown is the density of all, whatever their value."
+    assert f"Too few persons are near this value: {part}" in " ".join(rare.describe().split())
+    assert "Too few" not in common.describe()
+    (line,), (usual,) = rare.view().lines, common.view().lines
+    assert (line.stroke, line.lower) == ("dashed", None)
+    assert usual.stroke == "solid"
+    assert usual.lower is not None
+    release.save(tmp_path / "both.json")
+    for given, told in (("80", True), ("point_1=45", False)):
+        done = CliRunner().invoke(
+            app, ["eval", str(tmp_path / "both.json"), "--given", given, "--at", "100"]
+        )
+        assert done.exit_code == 0, done.output
+        assert ("too few persons are near this value" in done.output) == told

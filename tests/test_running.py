@@ -777,15 +777,20 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     ):
         assert found in run(*own, *other).output
     assert not Path("late.json").exists()
-    assert run(*own, "--rho", "1/2").exit_code == 0
-    assert load("late.json").months == (1, 3)
+    assert run(*own, "--rho", "1/2", "--x-label", "hour in July").exit_code == 0
+    late = load("late.json")
+    assert late.months == (1, 3)
+    # Names of axes are words alone: those that are typed are this month's.
+    assert late.view().x_label == late.latest.view().x_label == "hour in July"
     # A state in another place goes on where that is said to be on purpose.
     os.rename(shutil.copy("loads.state", "moved.state"), "other.state")
     os.chmod("other.state", 0o600)
     fourth = ("month", "june.csv", "--month", "4", "--state", "other.state", "--out", "fourth.json")
     assert "the only one that will be resumed, pass --moved." in run(*fourth).output
     assert run(*fourth, "--moved").exit_code == 0
-    assert load("fourth.json").months == (1, 4)
+    fourth = load("fourth.json")
+    assert fourth.months == (1, 4)
+    assert fourth.about.get("domain") == load("may.json").about.get("domain") != "hour in July"
 
 
 def test_of_a_state_nothing_but_options_of_the_first_month_is_taken(path, tmp_path):

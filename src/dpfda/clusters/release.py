@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked
+from dpfda.releases.bands import Asked, check_level
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
@@ -30,6 +30,7 @@ from dpfda.releases.promise import AddedNoise
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
+DRAWS = 4000
 ASKED_FOR = (
     "As many clusters are found as were asked for, whether or not there are groups; "
     "a cluster is a summary of many and no finding on a single one."
@@ -97,24 +98,64 @@ class ReleasedCurveClusters(OfMoments):
     def _found(self) -> tuple[Floats, Floats]:
         """Centers (k, m) on the grid and shares (k,), the largest first."""
         rows = np.zeros((len(self.anchors), self.basis.eigenvalues.size))
-        if self.sums is None:
-            own = nearest(self.moments.centre + self.lattice.offsets, self.anchors)
-            counts = np.array(self.cells, dtype=np.float64) / COUNT_SCALE
-            units = np.bincount(own, counts, len(self.anchors)).astype(np.float64)
-        else:
-            units, rows = self.sums.moved(self.moments.size, *self.anchors.shape)
+        if self.sums is not None:
+            rows = self.sums.moved(self.moments.size, *self.anchors.shape)
         rows[:, : self.anchors.shape[1]] += self.anchors
         lines = rows @ self.basis.evaluate(self.grid_points).T
-        units = np.maximum(units, 0.0)
+        units = np.maximum(self._units, 0.0)
         shares = units / units.sum() if units.sum() > 0 else np.full(units.size, 1 / units.size)
         order = np.argsort(-shares, kind="stable")
         curves = np.clip(self.bounds.mean(axis=0) + lines[order], *self.bounds)
         return frozen(curves), frozen(shares[order])
 
+    def _counts(self, numbers: Floats) -> Floats:
+        """Numbers of units (r, k) of the clusters from integers (r, K) of what they were counted in."""
+        if self.sums is not None:
+            return self.sums.units(numbers, len(self.anchors))
+        own = nearest(self.moments.centre + self.lattice.offsets, self.anchors)
+        return np.asarray(numbers @ np.eye(len(self.anchors))[own] / COUNT_SCALE)
+
+    @cached_property
+    def _units(self) -> Floats:
+        """Noisy numbers (k,) of units, in the order of the anchors."""
+        noisy = self.cells if self.sums is None else self.sums.noisy
+        return frozen(self._counts(np.array([noisy], dtype=np.float64))[0])
+
     @property
     def shares(self) -> Floats:
         """Share (k,) of the units in each cluster, decreasing; they add up to one."""
         return self._found[1]
+
+    def share_intervals(self, level: float = LEVEL) -> Floats:
+        """Intervals (k, 2) that hold the shares of all clusters at once without noise, by its law.
+
+        In the order of `shares`. Units are counted at what the cells showed of a center; sampling is
+        not in it. A cluster whose interval begins at zero may be empty.
+
+        Parameters
+        ----------
+        level : float
+            Probability that they hold.
+
+        Raises
+        ------
+        ParameterError
+            If it is no probability.
+        """
+        law = self.noise if self.sums is None else self.sums.noise
+        drawn = law.simulate(np.random.Generator(np.random.Philox(key=0)), DRAWS)
+        largest = np.abs(self._counts(drawn)).max(axis=1)
+        reach = float(np.quantile(largest, check_level(level), method="higher"))
+        units = -np.sort(-self._units, kind="stable")
+        ends = np.column_stack([units - reach, units + reach]) / self.moments.size
+        # Shares add up to one, and counts do not.
+        ends[:, 0], ends[:, 1] = np.minimum(ends[:, 0], self.shares), np.maximum(ends[:, 1], self.shares)
+        return np.clip(ends, 0.0, 1.0)
+
+    @cached_property
+    def _maybe_empty(self) -> int:
+        """How many clusters, the smallest, have no more units than noise makes of none."""
+        return int(np.sum(self.share_intervals()[:, 0] <= 0))
 
     def centers(self, points: ArrayLike) -> Floats:
         """The mean curves of the clusters, in the units of the data.
@@ -206,6 +247,8 @@ class ReleasedCurveClusters(OfMoments):
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         told = [f"center of a cluster of {100 * share:.3g}% of the units" for share in self.shares]
+        first = len(told) - self._maybe_empty
+        told[first:] = [f"{words}, which may be none" for words in told[first:]]
         lines = zip(self._names, self.centers(at[:, 0]), told, strict=True)
         return {name: (line, words) for name, line, words in lines}
 
@@ -213,11 +256,14 @@ class ReleasedCurveClusters(OfMoments):
         return dict(zip(self._names, self.centers(at[:, 0]), strict=True))
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        pairs = zip(self._found[0], self.shares, strict=True)
+        units, first = several(self.unit), len(self.shares) - self._maybe_empty
+        full = [f"{100 * share:.0f}% of {units}" for share in self.shares[:first]]
+        empty = [f"{100 * share:.0f}% of {units}, within the noise" for share in self.shares[first:]]
         return self._curve(
-            [
-                Line(self.grid_points, line, f"{100 * share:.0f}% of {several(self.unit)}")
-                for line, share in pairs
+            [Line(self.grid_points, *each) for each in zip(self._found[0], full, strict=False)]
+            + [
+                Line(self.grid_points, *each, stroke="dashed")
+                for each in zip(self._found[0][first:], empty, strict=True)
             ]
         )
 
@@ -233,10 +279,35 @@ class ReleasedCurveClusters(OfMoments):
             ],
             noise="; ".join(law.describe() for law in laws),
             bounded=["Values outside their bounds count as the nearest end."],
-            first=[ASKED_FOR],
-            numbers={"shares": self.shares.tolist()},
+            first=[*self._empty_words(), ASKED_FOR],
+            remarks=[self._share_words()],
+            numbers={
+                "shares": self.shares.tolist(),
+                "share_intervals": self.share_intervals().tolist(),
+            },
+        )
+
+    def _empty_words(self) -> list[str]:
+        """Which clusters are no finding."""
+        count, all_of = self._maybe_empty, len(self.shares)
+        if not count:
+            return []
+        which = f"{count} of the {all_of} clusters, the smallest," if count < all_of else "All clusters"
+        return [
+            f"{which} may have nobody in them: noise alone makes as large a share of none. Their "
+            "centers are no finding; ask for fewer clusters."
+        ]
+
+    def _share_words(self) -> str:
+        """How exact shares are."""
+        reach = float(np.max(np.abs(self.share_intervals() - self.shares[:, None])))
+        return (
+            "With a probability of 95% all shares, without noise, are within "
+            f"{100 * reach:.2g} percentage points of these."
         )
 
     def _lines(self) -> dict[str, str]:
         shares = ", ".join(f"{100 * share:.0f}%" for share in self.shares)
-        return {"clusters": f"{shares} of {several(self.unit)}; .centers(t), .assign(curves)"}
+        lines = {"clusters": f"{shares} of {several(self.unit)}; .centers(t), .assign(curves)"}
+        few = {"few": f"{self._maybe_empty} of them may be empty: noise makes as large a share of none"}
+        return lines | (few if self._maybe_empty else {})

@@ -132,8 +132,13 @@ class Sums(file.Written):
             return self.noise.components
         return vars(self.noise).get("block_sizes")
 
-    def moved(self, size: int, count: int, first: int) -> tuple[Floats, Floats]:
-        """Numbers (count,) of units by the sums, and what is added to the anchors (count, F).
+    def units(self, numbers: Floats, count: int) -> Floats:
+        """Numbers (r, count) of units in clusters, of integers (r, K) like these sums."""
+        step = ball_of(self.noise.components // count - 1).step
+        return np.asarray(numbers.reshape(len(numbers), count, -1)[:, :, 0] * step / COUNTED)
+
+    def moved(self, size: int, count: int, first: int) -> Floats:
+        """What is added to the anchors (count, F).
 
         What may be noise is shrunk (James & Stein): first among the leading functions, of which anchors
         are, then among the others.
@@ -148,4 +153,4 @@ class Sums(file.Written):
             squares = np.maximum(np.sum(moves[:, part] ** 2, axis=1, keepdims=True), 1e-300)
             noise = moves[:, part].shape[1] * variance * scale**2
             moves[:, part] *= np.maximum(1 - noise / squares, 0.0)
-        return rows[:, 0] / COUNTED, moves
+        return moves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, overload
 
 import numpy as np
@@ -28,6 +28,8 @@ from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.views import Curve, Line
 
+# Of the largest variance: what rounding leaves of none.
+ROUNDING = 1e-12
 # Kind of the bound on deviations of single values.
 VALUES = "deviations of values"
 
@@ -258,7 +260,7 @@ class ReleasedComponents(OnBasis):
         ratios = self.ratios
         return [
             f"variance {value:.3g}"
-            + ("" if ratios is None else f" ({ratios[k]:.0%})")
+            + ("" if ratios is None else f" ({ratios[k]:.0%} of what is published)")
             + (", within the noise" if self._noise(k) else "")
             for k, value in enumerate(self.variances)
         ]
@@ -266,7 +268,17 @@ class ReleasedComponents(OnBasis):
     def _stated(self) -> Stated:
         variances = "its variance" if self.count == 1 else "variances"
         what = f"{so_many(self.count, 'principal component')} with {variances},"
-        return second_order(self, what, self)
+        return replace(second_order(self, what, self), first=self._turned())
+
+    def _turned(self) -> list[str]:
+        """Which components noise may have turned into one another: none where its size is not told."""
+        near = np.flatnonzero(-np.diff(self.variances) < (self.floor or 0.0))
+        runs = np.split(near, np.flatnonzero(np.diff(near) > 1) + 1) if near.size else []
+        return [
+            f"Noise may have turned components {run[0] + 1} to {run[-1] + 2} into one another: their "
+            "variances are closer together than it reaches. Read them together, as what curves vary by."
+            for run in runs
+        ]
 
     def _lines(self) -> dict[str, str]:
         return {"kernel": self.basis.describe(), "mechanism": str(self.certificate.mechanism["name"])}
@@ -346,8 +358,11 @@ def _variances_words(variances: Floats, floor: float) -> str:
     if len(variances) == 1:
         where = "lies above that" if above else "does not lie above that, and may be noise"
         return f"The released variance, {number(float(variances[0]))}, {where}."
+    listed = ", ".join(number(float(value)) for value in variances)
+    if above == len(variances):
+        return f"The released variances are {listed}; all of them lie above that."
     return (
-        f"The released variances are {', '.join(number(float(value)) for value in variances)}; "
+        f"The released variances are {listed}; "
         f"{above} of them {'lies' if above == 1 else 'lie'} above that, and others may be noise."
     )
 
@@ -355,7 +370,9 @@ def _variances_words(variances: Floats, floor: float) -> str:
 def ordered(vectors: Floats, variances: Floats, basis: Basis) -> tuple[Floats, Floats]:
     """Vectors with signs fixed, and variances that are not negative, by decreasing variance."""
     order = np.argsort(-variances, kind="stable")
-    return with_signs(vectors[:, order], basis), np.maximum(variances[order], 0.0)
+    # What rounding left of an eigenvalue that was taken off is none.
+    least = ROUNDING * np.max(np.abs(variances), initial=0.0)
+    return with_signs(vectors[:, order], basis), np.where(variances > least, variances, 0.0)[order]
 
 
 def with_signs(vectors: Floats, basis: Basis) -> Floats:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy
@@ -22,13 +22,18 @@ from dpfda.estimates.histospline import nearest_shares
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import Release
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.facts import Stated
+from dpfda.views import Curve, View
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
 TAKEN = 0.5
 TINY = 1e-9
+# Where less of the difference from the marginal is shown, that is said first.
+KNOWN = 0.5
 # Points along the variable at which that variance is averaged; simulated functions of a band.
 AVERAGED, DRAWS = 64, 1000
 
@@ -165,6 +170,22 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return kept, max(noise**0.5, TINY)
 
     @property
+    def known(self) -> float:
+        """How much of the difference from the density of all is shown: one where many are near."""
+        share, (kept, least) = float(self._along(self.raw.coefficients)[0, 0]), self._reliable
+        return kept * min(max(share, 0.0) / least, 1.0)
+
+    @property
+    def few_words(self) -> str:
+        """That too few are near the value, where it is so."""
+        if self.known >= KNOWN:
+            return ""
+        return (
+            f"too few {several(self.unit)} are near this value: {1 - self.known:.0%} of what is shown "
+            "is the density of all, whatever their value."
+        )
+
+    @property
     def _position(self) -> float:
         """Where on the unit interval the covariate is."""
         a, b = self.raw.domain_range[self.axis]
@@ -235,6 +256,21 @@ class ReleasedConditionalDensity(ReleasedDensity):
     def _band_points(self) -> Floats:
         return self._default_points()
 
+    def view(self, level: float | None = LEVEL) -> View:
+        """Dashed and without a band where too few are near the value: noise is not what is unknown."""
+        made = super().view(None if self.few_words else level)
+        if not isinstance(made, Curve) or not self.few_words:
+            return made
+        label = "released density, mostly that of all"
+        return replace(made, lines=tuple(replace(li, stroke="dashed", label=label) for li in made.lines))
+
+    def _stated(self) -> Stated:
+        stated, few = super()._stated(), self.few_words
+        if not few:
+            return stated
+        first = [*stated.first, f"{few[:1].upper()}{few[1:]}"]
+        return replace(stated, first=first, findings={**stated.findings, "few": few})
+
     @property
     def _subject(self) -> str:
         said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
@@ -249,7 +285,7 @@ def _middles(count: int) -> Floats:
     return (np.arange(count) + 0.5) / count
 
 
-def conditional(release: Release, given: str) -> Release:
+def conditional(release: Release, given: str) -> ReleasedConditionalDensity:
     """The density of one variable of two where the other has a value: "40", "age=40".
 
     Raises
@@ -265,6 +301,8 @@ def conditional(release: Release, given: str) -> Release:
         )
     name, _, value = given.rpartition("=")
     labels = [release._axis_label(axis).partition(" (")[0] for axis in range(2)]
+    # As columns of tables are called.
+    name = dict(zip(release._axes, labels, strict=True)).get(name.strip(), name)
     if name.strip() not in ("", *labels):
         raise ParameterError("--given", f"name one of {labels}", repr(name))
     try:
@@ -272,4 +310,5 @@ def conditional(release: Release, given: str) -> Release:
     except ValueError:
         words = "be a value of the first variable, or NAME=VALUE"
         raise ParameterError("--given", words, repr(given), "Example: --given age=40") from None
-    return release.conditional(place, labels.index(name.strip()) if name else 0)
+    made = release.conditional(place, labels.index(name.strip()) if name else 0)
+    return cast("ReleasedConditionalDensity", made)

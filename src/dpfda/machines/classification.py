@@ -85,7 +85,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         other is unusable (`reading`). "from-y" declares that the set of labels in y is public.
     loss : {"auto", "hinge", "logistic", "squared"}, "hinge:0.5" or Loss
         The hinge's corner is rounded by an arc, whose length may follow. "auto" is logistic where there
-        is a delta, else the hinge; for more than two classes the square where n epsilon is large.
+        is a delta, else the hinge; for more than two classes the square where n epsilon is large. Of a
+        class that is rare, "logistic" on "linear" features ranks best (the page has figures).
     solver : {"auto", "table", "objective", "output", "sums", "means", "gradient"} or Solving
         Where the noise goes: `dpfda.machines.table` and `dpfda.machines.solvers` say what each
         guarantees, the page what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.

@@ -44,7 +44,7 @@ GRID_POINTS = {1: 128, 2: 24, 3: 10}
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
 # What the minimisation's inexactness may add to the noise before a larger penalty is chosen.
-LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.2, 1e3
+LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.01, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 HINGE_PENALTY = 1.5
 # Number of features of two inputs for classes, over the cube root of n epsilon: a cubic from 500 on; and
@@ -57,6 +57,9 @@ SUMS_SIGNAL = 600.0
 WAVES, FEWEST_WAVES = 0.65, 14
 # The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
 DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
+# From so many times the columns to the power 1.5 on, of n epsilon, a regression on columns shortens few
+# records, to such a part of the largest length: at one length a linear function is none any more.
+LONG_SIGNAL, LONG = 100.0, 0.7
 # Number of features over the root of n epsilon up to which products of columns have their whole share,
 # which then falls with its cube, and up to which they are taken: for descent, and else.
 DESCENT_PRODUCTS, PRODUCTS = (1.3, 1.65), (0.7, 1.0)
@@ -250,6 +253,8 @@ def chosen_features(
         most = products if count is None else whole(count, "components", 1)
         return QuadraticFeatures.of_waves(inputs, most)
     if kind == "linear":
+        if not classes and count is None and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5:
+            return LinearFeatures.of_columns(inputs, LONG * math.sqrt(1 + inputs))
         most = (
             default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
         )

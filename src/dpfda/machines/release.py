@@ -49,6 +49,7 @@ ONE_SIDED = (
     "may do so for everybody. Where one class is rare, rank by its values, or choose another border "
     "than zero."
 )
+RANKS = " The logistic loss on linear features ranks a rare class better."
 
 # Solvers of files by earlier versions, and their number of costs, whose noise is not held to these.
 EARLIER = ("sums", 1), ("objective", 1)
@@ -369,7 +370,8 @@ class ReleasedPredictor(Predictor):
             return []
         wide = self.inputs.upper - self.inputs.lower
         share = np.mean(self(self.inputs.lower + wide * spread_evenly(EVENLY, self.dimensions)) > 0)
-        return [ONE_SIDED] if min(share, 1 - share) < HARDLY else []
+        better = "" if self.loss == "logistic" else RANKS
+        return [ONE_SIDED + better] if min(share, 1 - share) < HARDLY else []
 
     def _stated(self) -> Stated:
         inputs = self._said_inputs

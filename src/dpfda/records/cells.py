@@ -232,6 +232,13 @@ class Dates:
         if not isinstance(self.form, str) or (self.form != ISO and "%" not in self.form):
             raise ParameterError("dates", "be 'iso' or a format such as '%d.%m.%Y'", repr(self.form))
 
+    @classmethod
+    def of_label(cls, label: str) -> Dates | None:
+        """The dates of an axis by its label, as `describe` and `moments` write it; else None."""
+        start, since, day = label.partition("days since ")
+        day = day.removesuffix(" UTC")
+        return cls(ISO).since(day) if since and not start and MOMENT.fullmatch(day) else None
+
     def since(self, text: str, parameter: str = "since") -> Dates:
         """These dates, counted from another day, which is public.
 

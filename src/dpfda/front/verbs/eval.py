@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
-from dpfda.command.running import print_json, say
+from dpfda.command.running import note, print_json, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import cell, so_many
 
@@ -51,7 +52,8 @@ def evaluate(
     ----------
     points : --at T,T,...
         Points of the domain, separated by commas; the coordinates of a point of several variables by
-        colons. By default the grid of the release. Example: --at 0,0.25,0.5
+        colons. Where an axis is days since a date, dates as 2024-03-01 too. By default the grid of the
+        release. Example: --at 0,0.25,0.5
     points_file : --from POINTS.csv
         Points from a file with a column for each axis of the release, named as that is; other columns
         are not used. A table that --csv wrote is such a file.
@@ -81,12 +83,12 @@ def evaluate(
     from dpfda.views import aligned, to_csv
 
     choice(band, "--band-kind", BANDS)
-    at: ArrayLike | None = None if points is None else _points(points)
     if points is not None and points_file is not None:
         raise ParameterError("--from", "be given, or --at, and not both", "both")
     inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
     check_outputs({"--csv": csv}, inputs, overwrite)
     release = opened(file) if given is None else placed(opened(file), given)
+    at: ArrayLike | None = None if points is None else _placed(points, release)
     if points_file is not None:
         at = _read(points_file, release)
     if derivative:
@@ -132,7 +134,10 @@ def placed(release: Release, given: str) -> Release:
 
     at = getattr(release, "at", None)
     if at is None:
-        return conditional(release, given)
+        found = conditional(release, given)
+        if found.few_words:
+            note(found.few_words)
+        return found
     pairs = [each.partition("=") for each in given.split(":")]
     if not all(equals for _, equals, _ in pairs):
         words = "be NAME=VALUE, several of them with colons between"
@@ -247,13 +252,35 @@ def _derivative(release: Release) -> Release:
     return derivative
 
 
-def _points(text: str) -> list[list[float]]:
+def _placed(text: str, release: Release) -> list[list[float]]:
+    """Points of the domain of a release."""
+    return _points(text, [release._axis_label(axis) for axis in range(len(release._axes))])
+
+
+def _points(text: str, labels: Sequence[str] = ()) -> list[list[float]]:
+    """Points: numbers, or dates where the label of an axis says that it is days since one."""
+    from dpfda.records.cells import Dates
+
+    dates = [Dates.of_label(label) for label in labels]
+
+    def place(part: str, axis: int) -> float:
+        try:
+            return float(part)
+        except ValueError:
+            known = dates[axis] if axis < len(dates) else None
+            if known is None:
+                raise
+            return known.until(part, "--at")
+
+    # The time of day has colons as well.
+    between = None if len(dates) == 1 and dates[0] is not None else ":"
+    parts = [point.split(between) if between else [point] for point in text.split(",")]
     try:
-        points = [[float(part) for part in point.split(":")] for point in text.split(",")]
+        points = [[place(part, axis) for axis, part in enumerate(point)] for point in parts]
     except ValueError:
-        raise ParameterError(
-            "--at", "be numbers separated by commas", repr(text), "Example: --at 0,0.25,0.5"
-        ) from None
+        words = "be numbers separated by commas" + (", or dates" if any(dates) else "")
+        example = "2024-03-01,2024-04-01" if any(dates) else "0,0.25,0.5"
+        raise ParameterError("--at", words, repr(text), f"Example: --at {example}") from None
     counts = sorted({len(point) for point in points})
     if len(counts) > 1:
         found = " and ".join(map(str, counts))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
-from dpfda.command.publishing import Publication
+from dpfda.command.publishing import LABELS, Publication
 from dpfda.command.reading import Curves
 from dpfda.command.running import note
 from dpfda.numerics.errors import ParameterError
@@ -52,9 +52,10 @@ class MonthCurves(Curves):
         return (*super().options, STATE, MOVED, MONTH)
 
     def release(self, estimator: Summary, table: TableCurves, given: Given) -> Release:
+        from dpfda.command.files import relabelled
         from dpfda.mean.running.months import Months
 
-        made = cast("PrivateRunningMean", estimator)
+        made, typed = cast("PrivateRunningMean", estimator), getattr(given, "typed", {})
         if given.state.exists():
             months = made.resume(given.state, given.moved)
         elif given.month != 1:
@@ -63,12 +64,13 @@ class MonthCurves(Curves):
         else:
             first = made.month(table.data, table.groups, None)
             plan = made.plan(first.units, first.basis.grid_points)
-            months = Months.open(made, given.state, plan, getattr(given, "typed", None))
+            months = Months.open(made, given.state, plan, typed)
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
             release: Release = months.publish(table.data, groups=table.groups, month=given.month)
-        return release
+        # The state keeps the names of the first month; others that were typed are this one's.
+        return relabelled(release, *(typed.get(name) for name in LABELS))
 
     def paid(self, given: Given) -> str:
         if given.month == 1:
