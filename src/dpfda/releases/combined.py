@@ -126,9 +126,10 @@ class CombinedMean(Valued):
 
     @property
     def about(self) -> Mapping[str, object]:
-        """Labels, date and versions: what is the same for both."""
-        other = self.second.about
-        return {name: value for name, value in self.first.about.items() if other.get(name) == value}
+        """Labels, date and versions: what is the same for both; and filled gaps of either."""
+        one, other = self.first.about, self.second.about
+        filled = {name: both[name] for both in (one, other) for name in ("missing",) if name in both}
+        return {name: value for name, value in one.items() if other.get(name) == value} | filled
 
     @property
     def domain_range(self) -> tuple[float, float]:
