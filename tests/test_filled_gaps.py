@@ -59,4 +59,6 @@ def test_a_mean_of_two_says_so_if_gaps_of_either_were_filled():
     other = PrivateMean(epsilon=1, bounds=(0, 1), reading=COMPLETE).fit(curves).release_
     assert one.combined(other).facts.fills
     assert other.combined(one).facts.fills
-    assert not one.combined(PrivateMean(epsilon=1, bounds=(0, 1)).fit(np.ones((60, 12))).release_).facts.fills
+    assert not one.combined(
+        PrivateMean(epsilon=1, bounds=(0, 1)).fit(np.ones((60, 12))).release_
+    ).facts.fills

@@ -303,7 +303,7 @@ class MeanDesign(MeanQuestion):
         Of several groups where they are small, or many: of few larger ones two numbers tell more of all.
         """
         strength, groups = self._strength_of_distance, len(self.telling.among)
-        if groups and (strength is None or strength >= LEAST_OF_DISTANCE * (groups / 2) ** 2):
+        if groups and (strength is None or strength >= LEAST_OF_DISTANCE * (groups // 2) ** 2):
             return False
         if isinstance(self.guarantee, PureDP):
             return True
