@@ -19,7 +19,7 @@ from dpfda.front.app import app
 from dpfda.privacy.caveats import Caveat
 from dpfda.privacy.composition import account
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, largest
-from dpfda.releases.combined import CombinedMean, measured
+from dpfda.releases.combined import APART, CombinedMean, measured
 from dpfda.releases.distance import average_at_most, side_quantile
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release
@@ -267,6 +267,8 @@ def test_what_is_proved_of_parts_is_not_said_of_three_nor_on_two_grids() -> None
     for made in (one.combined(two).combined(three), one.combined(other)):
         assert "of curves like ordinary ones" in " ".join(made.describe().split())
         assert "With a probability" not in made.describe()
+    assert one.combined(other).facts.stated.first == [APART]
+    assert one.combined(two).combined(three).facts.stated.first == []
 
 
 def test_an_average_near_a_bound_may_be_as_far_off_as_its_parts() -> None:

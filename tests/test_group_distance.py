@@ -23,6 +23,7 @@ from dpfda.releases.distance import (
     GroupDistance,
     box_quantile,
     moved,
+    side_quantile,
     told_of_groups,
     two_sides_quantile,
 )
@@ -392,3 +393,33 @@ def test_distances_of_small_groups_come_back_from_a_file(small_groups: Any, tmp_
     assert [again[name].distance for name in "ab"] == [release[name].distance for name in "ab"]
     bands = [each.difference("a", "b").band() for each in (again, release)]
     assert np.array_equal(bands[0].lower, bands[1].lower)
+
+
+def test_many_groups_tell_by_their_own_boxes_and_few_large_ones_by_two_numbers() -> None:
+    compare = PrivateComparison(1, bounds=(0, 1))
+    for groups, size, own in ((3, 300, False), (4, 300, True), (4, 900, False), (8, 900, True)):
+        plan = compare.plan({str(name): size + name for name in range(groups)}, 200)
+        assert {part.distance.in_box for part in plan.parts.values()} == {own}
+        assert (plan.costs().keys() == {"release"}) == own
+
+
+def test_bands_of_many_groups_hold_what_no_cell_shows_and_are_narrower_than_of_all_together() -> None:
+    sizes = [300, 400, 300, 500, 300, 300]
+    cycle = np.tile(0.5 + 0.3 * np.sin(12 * np.pi * np.linspace(0, 1, 48)), (sum(sizes), 1))
+    labels = np.repeat([str(name) for name in range(6)], sizes)
+    curves = cycle + 0.02 * labels.astype(int)[:, None]
+    compare, held = PrivateComparison(1, bounds=(0, 1)), 0
+    for _ in range(40):
+        release = compare.fit(curves, labels).release_
+        assert 1 - Fraction(1, 10**6) < release.certificate.achieved.epsilon <= 1
+        for name, mean in release.means.items():
+            band = mean.band(0.95, points=mean.grid_points)
+            true = curves[np.flatnonzero(labels == name)[0]]
+            held += bool(np.all((band.lower <= true + 1e-9) & (true <= band.upper + 1e-9)))
+    # 240 groups, each by itself: at .95 fewer have a chance below 1e-6.
+    assert held >= stats.binom.ppf(1e-6, 240, 0.95)
+    plan = compare.plan(dict.fromkeys(map(str, range(6)), 300), 48)
+    together = box_quantile(1 / 6, 5 / 6, 0.95) / (0.1 * 600)
+    one = plan.parts["0"]
+    alone = side_quantile(one.public_design.noise.whole, one.distance.law.components, 0.95) / 600
+    assert alone < 0.6 * together

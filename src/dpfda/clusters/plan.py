@@ -20,7 +20,7 @@ from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, stamp
 from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size
-from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.settings import Settings
 from dpfda.spine.vectors import VectorPlan
 
 CELLS, SUMS = "counts of cells", "sums of clusters"
@@ -155,7 +155,7 @@ def clusters_plan(
         (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
         settings.unit.relation, STEPS, MEAN_SHARE, decay=decay,
     )  # fmt: skip
-    about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
+    about = {"summary": "clusters of curves", **settings.said()}
     parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
     cells = int(min(MOST, max(most, EACH * clusters)))
     plan = ClustersPlan(

@@ -66,7 +66,7 @@ from dpfda.spine.curves import (
     unit_curves,
 )
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.settings import Reading, Settings, read_labels
+from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable
 
 
@@ -378,7 +378,7 @@ def covariance_plan(
         "summary": "covariance",
         "center": "of the bound" if settled.word == "bound" else settled.word or "public",
         "standardized": settings.reading.standardize,
-        **read_labels(settings.domain.labels),
+        **settings.said(),
     }
     if neighbours is Neighbours.REPLACE_ONE:
         about["units"] = units

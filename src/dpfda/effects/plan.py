@@ -30,7 +30,7 @@ from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
 from dpfda.publication.trials import ORDINARY
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.settings import Settings
 
 SUMMARY = "regression of curves on covariates"
 # Effects are smaller and smoother than means, and want the cells of means of so many times fewer units,
@@ -208,7 +208,7 @@ def effects_plan(
         chosen = cells_of_effects(grid.size, strength)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
-    about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
+    about = {"summary": SUMMARY, **settings.said()}
     return EffectsPlan(
         table_of(chosen, beside + chosen), corners, grid, basis.domain_range, bound,
         tuple(np.bincount(cell_labels(grid.size, chosen)).tolist()), size, designed, about,

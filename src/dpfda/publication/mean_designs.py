@@ -300,10 +300,10 @@ class MeanDesign(MeanQuestion):
     def _in_one_box(self) -> bool:
         """Whether one box hides both: where that of a box, which is pure, is the noise of a line.
 
-        Of several groups where they are small: of larger ones two numbers tell more of all.
+        Of several groups where they are small, or many: of few larger ones two numbers tell more of all.
         """
-        strength = self._strength_of_distance
-        if self.telling.among and (strength is None or strength >= LEAST_OF_DISTANCE):
+        strength, groups = self._strength_of_distance, len(self.telling.among)
+        if groups and (strength is None or strength >= LEAST_OF_DISTANCE * (groups // 2) ** 2):
             return False
         if isinstance(self.guarantee, PureDP):
             return True

@@ -31,7 +31,7 @@ from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place,
 from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.settings import Reading, Settings, read_labels
+from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, read_block
 
 # Widths are no smaller than about an eighth of the largest one: they are noisy.
@@ -183,7 +183,7 @@ class PrivateReferenceBand(Estimator):
             raise ParameterError("neighbours", words, repr(str(settings.unit.relation)))
         if settings.reading.standardize:
             raise ParameterError("standardize", "be False for a reference band", "True")
-        about = {"summary": "reference band", **read_labels(settings.domain.labels)}
+        about = {"summary": "reference band", **settings.said()}
         plan = ReferencePlan(
             basis,
             self._bound(),

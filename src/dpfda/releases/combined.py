@@ -58,6 +58,10 @@ from dpfda.views import Curve
 # Format of the mean itself; those derived from it know more, and have formats of their own.
 PLAIN = "dpfda-release"
 SAID = file.entry(partial(parameters.flag, name="apart or jointly")).or_absent
+APART = (
+    "The parts have different grids: between the points of one its line is drawn on, and the band does "
+    "not hold what the mean does there."
+)
 INDEPENDENT = "Its band takes the errors of the parts to be independent, as their noise is."
 
 
@@ -126,9 +130,10 @@ class CombinedMean(Valued):
 
     @property
     def about(self) -> Mapping[str, object]:
-        """Labels, date and versions: what is the same for both."""
-        other = self.second.about
-        return {name: value for name, value in self.first.about.items() if other.get(name) == value}
+        """Labels, date and versions: what is the same for both; and filled gaps of either."""
+        one, other = self.first.about, self.second.about
+        filled = {name: both[name] for both in (one, other) for name in ("missing",) if name in both}
+        return {name: value for name, value in one.items() if other.get(name) == value} | filled
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -275,7 +280,7 @@ class CombinedMean(Valued):
             "all parts together.",
             public=[f"the parts ({said})"],
             noise="that of its parts",
-            first=self._unlike,
+            first=[*self._unlike, *([APART] if self._on_unlike_grids else [])],
             remarks=[PROVED] if self._is_proved else [] if average else [INDEPENDENT],
             numbers=numbers,
         )
@@ -285,6 +290,12 @@ class CombinedMean(Valued):
         if self.jointly:
             return {"parts": f"{len(_leaves(self))}, estimated as one measurement", **unlike}
         return {"weights": f"{number(self.share)} and {number(1 - self.share)}", **unlike}
+
+    @property
+    def _on_unlike_grids(self) -> bool:
+        """Whether lines were measured at different points."""
+        grids = [leaf.grid_points for leaf in _leaves(self) if isinstance(leaf, MeanLine)]
+        return not all(np.array_equal(grids[0], grid) for grid in grids)
 
     @cached_property
     def _unlike(self) -> list[str]:

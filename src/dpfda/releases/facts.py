@@ -23,6 +23,12 @@ NOISE_ALONE = (
     "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
     "off, what smoothing left out, or how far these data are from a wider population."
 )
+# What was done to records with gaps: `dpfda.records.curves`.
+FILLED = (
+    "Gaps within a record were filled from its own values: by straight lines on a common grid, with its "
+    "first and last value before and after, else by smoothing. Results, errors and bands are of records "
+    "filled so: how far these are from what was not measured is in none of them."
+)
 
 
 class Banded(Protocol):
@@ -242,6 +248,11 @@ class Facts:
         """The public bound, in words."""
         return str(self.certificate.bound.get("description", "as the release says"))
 
+    @property
+    def fills(self) -> bool:
+        """Whether gaps within records were filled."""
+        return "missing" in self.about
+
     def published(self) -> Iterator[str]:
         """Paragraphs on what was published."""
         unit, stated = self.certificate.unit, self.stated
@@ -265,11 +276,14 @@ class Facts:
         alone = any(band.claim.of == "noise" and not band.claim.among for band in self.bands)
         none = f"There is no band: {self.bandless}." if self.bandless else ""
         said = [band.paragraph() for band in self.bands]
-        return [*self.stated.first, *said, none, *self.stated.remarks, NOISE_ALONE if alone else ""]
+        remarks = *self.stated.remarks, NOISE_ALONE if alone else "", FILLED if self.fills else ""
+        return [*self.stated.first, *said, none, *remarks]
 
     def lines(self) -> dict[str, str]:
         """What is worth knowing at once, by name: for the terminal and for notebooks."""
-        return {band.claim.name or "band": band.line() for band in self.bands} | {**self.stated.findings}
+        gaps = {"gaps": "filled within each record; bands are of filled ones"} if self.fills else {}
+        bands = {band.claim.name or "band": band.line() for band in self.bands}
+        return bands | {**self.stated.findings} | gaps
 
     def card(self) -> dict[str, str]:
         """The sheet in a few rows, by name."""

@@ -450,4 +450,6 @@ def posterior_claim(units: str) -> Claim:
         units,
         legend="the mean",
         among="releases of means as the public prior has them",
+        seen=". Measured on 13 sets of real curves in balls, the band for 95% held that in 83 of 100 "
+        "releases, and the whole mean in 71: less often than meant",
     )

@@ -26,7 +26,7 @@ from dpfda.sampler.groups_release import ReleasedCurveSamplers
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.memberships import divided
-from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.settings import Settings
 from dpfda.spine.vectors import VectorPlan
 
 # Of pure and of normal noise: steps of second moments, share of the budget for counts of scores, and of
@@ -195,7 +195,7 @@ def sampler_plan(
     design = MomentsDesign(
         blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1
     )
-    about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
+    about = {"summary": "synthetic curves", **settings.said()}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
     plan.whole_achieved()
     return plan

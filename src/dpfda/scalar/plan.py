@@ -22,7 +22,7 @@ from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
 from dpfda.spine.choices import public_size, stated_size
-from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.settings import Settings
 from dpfda.spine.vectors import VectorPlan
 
 SUMMARY = "regression of a number on curves"
@@ -166,7 +166,7 @@ def scalar_plan(
     design = MomentsDesign(
         blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=DECAY
     )
-    about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
+    about = {"summary": SUMMARY, **settings.said()}
     plan = ScalarPlan(
         design, {}, guarantee, used, bound, size, unit, about, target=target, covariates=covariates
     )

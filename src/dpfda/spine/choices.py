@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.settings import PrivacyUnit, Settings, read_labels
+from dpfda.spine.settings import PrivacyUnit, Settings
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
 
@@ -195,7 +195,7 @@ def mean_plan(
     about = {
         "summary": "mean curve",
         "standardized": settings.reading.standardize,
-        **read_labels(settings.domain.labels, boxes=True),
+        **settings.said(boxes=True),
     }
     made = MeanPlan.of(
         basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,

@@ -284,6 +284,11 @@ class Settings:
     unit: PrivacyUnit
     reading: Reading
 
+    def said(self, boxes: bool = False) -> dict[str, str]:
+        """Labels of axes and values, and that gaps within records are filled."""
+        filled = {"missing": "complete"} if self.reading.missing == "complete" else {}
+        return filled | read_labels(self.domain.labels, boxes)
+
 
 def _ends(given: object) -> tuple[float, float] | tuple[tuple[float, float], ...]:
     """One pair of ends, or one a variable."""

@@ -59,8 +59,8 @@ WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 # of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
 # Under noise of a box it is one side more, or so many for each cell, from that n epsilon on: there
-# errors are 3 to 7 % larger than at a tenth less, without it, and bands half as wide. Of several groups
-# it is so up to the n epsilon above.
+# errors are 3 to 7 % larger than at a tenth less, without it, and bands half as wide. Of G groups it
+# is so up to floor(G / 2)^2 times the n epsilon above: of many pairs two numbers tell less of each.
 SIDES, LEAST_OF_SIDES = 0.05, 60.0
 # Where every point is a cell the band must be so many times as wide without it, as is to be expected.
 WORTH_A_DISTANCE = 1.25

@@ -26,7 +26,7 @@ from dpfda.reference.centiles.fit import Posterior, fitted
 from dpfda.reference.centiles.release import ReleasedQuantileCurves, bound_words, half_widths
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.settings import Settings
 
 # Laws over which errors are expected: normal about ordinary curves, of such deviations.
 LAWS, QUICK = 6, 2
@@ -182,6 +182,6 @@ def quantile_curves_plan(
     table = ShareTable(
         cells.size, guarantee, relation, unit, size, "auto", words, tuning, parts=cells.parts
     )
-    about = {"summary": "quantile curves", **read_labels(settings.domain.labels)}
+    about = {"summary": "quantile curves", **settings.said()}
     lower, upper = (floats(end.tolist()) for end in bound.curves_on(grid))
     return QuantileCurvesPlan(table, cells, lower, upper, levels, about, designed)
