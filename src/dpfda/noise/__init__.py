@@ -4,7 +4,6 @@ A file in this folder that defines a `Law` is found by itself. Every family has 
 beside it, rounded to the private side; nothing is drawn there.
 """
 
-from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import (
     KNormNoise,
     block_lengths,
@@ -27,6 +26,7 @@ from dpfda.noise.gaussian import (
 )
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
+from dpfda.privacy.composition.block_profile import block_ratio
 
 __all__ = [
     "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "Calibrated", "EllipsoidNoise", "EllipticalNoise",

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.budgets import asked
 from dpfda.privacy.caveats import count_copy
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, asked
 from dpfda.publication import Paying, read_ledger
 from dpfda.records.frames import Container
 from dpfda.spine.base import base
