@@ -26,12 +26,11 @@ from dpfda.noise.gaussian import (
 )
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
-from dpfda.privacy.composition.block_profile import block_ratio
 
 __all__ = [
     "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "Calibrated", "EllipsoidNoise", "EllipticalNoise",
     "GaussianNoise", "KNormNoise", "Law", "NoiseLaw", "NoiseMixture", "ScaledLaw", "VectorLaw", "Width",
-    "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
+    "achieved_guarantee", "block_lengths", "body_noise", "cost_of", "elliptical_noise",
     "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",
     "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "moved_counts", "parts_of",
     "pure_budget", "repeated_width", "t_loss",

@@ -17,7 +17,7 @@ from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.caveats import count_copy
 from dpfda.privacy.guarantees import Guarantee, asked
-from dpfda.publication import Paying, read_ledger
+from dpfda.privacy.ledger.named import Paying, read_ledger
 from dpfda.records.frames import Container
 from dpfda.spine.base import base
 from dpfda.spine.embedding import embedded

@@ -22,7 +22,7 @@ from dpfda.front.desk.studies import Draft, planned
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.publication import already_charged
+from dpfda.privacy.caveats import already_charged
 from dpfda.views.shapes import View
 
 # So many different curves are made up; larger populations repeat them.
