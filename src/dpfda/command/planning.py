@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
-from dpfda.command.columns import weights_planned
+from dpfda.command.columns import parse_points, weights_planned
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
 from dpfda.command.publishing import Publication, kernel_on
-from dpfda.command.reading import parse_points
 from dpfda.command.running import note, print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.command.columns import read_covariates
+from dpfda.command.columns import ends, parse_points, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.functions import read_options
-from dpfda.command.reading import Curves, ends, parse_points
+from dpfda.command.reading import Curves
 from dpfda.front.desk.fields import BESIDE, Stated
 from dpfda.front.desk.studies import Draft, planned
 from dpfda.numerics.arrays import Floats
