@@ -69,7 +69,9 @@ def answer(publication: Publication, typed: Given) -> None:
     wanted = wanted_of(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.units)]
-    mean: Any = made if publication.name == "mean" and hasattr(made, "expected_error") else None
+    mean: ForecastPlan | None = (
+        made if publication.name == "mean" and hasattr(made, "expected_error") else None
+    )
     if mean is not None:
         grid, domain = mean.one.basis.grid_points, mean.one.basis.domain_range
         short = short_range(kernel_on(given.basis, domain), grid, domain)
@@ -120,8 +122,8 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     """What would be given to the verb itself: names of columns stand for those of a file."""
     told = {option.name: option for option in publication.told()}
     said = {
-        name: option.default
-        if option.default is not REQUIRED
+        name: option.otherwise
+        if option.otherwise is not REQUIRED
         else [name]
         if option.type == list[str]
         else name

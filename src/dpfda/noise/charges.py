@@ -87,7 +87,7 @@ def scaled_up(shape: Sequence[Fraction], factor: Fraction) -> tuple[int, ...]:
     return tuple(max(1, math.ceil(factor * value)) for value in shape)
 
 
-def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: Any, requested: Guarantee) -> Guarantee:
+def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: object, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
     noise: In force.

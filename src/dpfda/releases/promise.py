@@ -216,7 +216,7 @@ class AddedNoise(NamedTuple):
     cost: Which of the certificate's costs paid for it.
     """
 
-    noise: Any
+    noise: NoiseLaw | SymmetricNoise
     norm: AnyNorm
     width: Width | OuterDifference
     cost: int = -1
@@ -243,7 +243,8 @@ class AddedNoise(NamedTuple):
         if isinstance(self.width, OuterDifference):
             return self.width.frobenius / int(vars(self.noise)["scale"])
         sizes = self.width if isinstance(self.width, tuple) else (self.width,)
-        scales = vars(self.noise).get("scales") or (self.noise.scale,)
+        law = vars(self.noise)
+        scales = law.get("scales") or (law["scale"],)
         return Fraction(max(sizes), min(scales))
 
     def _whole(self) -> Guarantee | None:
