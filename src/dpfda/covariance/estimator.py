@@ -36,8 +36,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.records import Curves, LongCurves
-from dpfda.records.containers import is_dask
-from dpfda.records.dask_arrays import sample
+from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import Container
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount

@@ -28,16 +28,9 @@ from dpfda.publication import Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
-from dpfda.records.containers import (
-    cells_in,
-    column_of,
-    is_dask,
-    matrix_of,
-    opened,
-    refuse_kinds,
-    shape_of,
-)
+from dpfda.records.containers import cells_in, column_of, matrix_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.features import FeatureMap, InputBox
 from dpfda.records.frames import Container
 from dpfda.records.labels import unit_codes

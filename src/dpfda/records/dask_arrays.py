@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, is_native, is_plain
 from dpfda.numerics.errors import DataError
-from dpfda.records.containers import cells_in, is_dask
+from dpfda.records.containers import cells_in
 
 if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame as DaskFrame
     from dask.delayed import Delayed
     from dask.typing import Key
     from pandas import DataFrame
@@ -28,6 +30,13 @@ FAN_IN = 8
 
 # What tasks give: a part of the result.
 Part = TypeVar("Part")
+
+
+def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
+    """Whether data are a Dask array or data frame, without importing Dask."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
+        data, "to_delayed"
+    )
 
 
 def partitions(data: Any) -> list[Delayed]:

@@ -19,13 +19,8 @@ from dpfda.numerics.arrays import Cells, Floats, doubles
 from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.records.arrow import arrow_table, is_arrow_table, is_tabular, names_in
 from dpfda.records.cells import OUTSIDE, moments
-from dpfda.records.containers import (
-    is_dask,
-    is_frame,
-    matrix_of,
-    opened,
-    refuse_kinds,
-)
+from dpfda.records.containers import is_frame, matrix_of, opened, refuse_kinds
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import PLAIN, Door, Handed, door_of
 from dpfda.records.headers import (
     INSPECTED,

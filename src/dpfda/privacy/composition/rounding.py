@@ -9,6 +9,7 @@ from fractions import Fraction
 from flint import arb
 
 from dpfda.numerics.exactness import upper_end
+from dpfda.numerics.specials import narrowed
 
 # Bits of ball arithmetic, and significant bits that a rounded-up number keeps.
 PRECISION = 256
@@ -40,23 +41,6 @@ def root_at_least(value: Fraction) -> Fraction:
     half = KEPT - bits // 2
     shifted = value * Fraction(4) ** half
     return Fraction(math.isqrt(math.ceil(shifted) - 1) + 1) / Fraction(2) ** half
-
-
-def narrowed(
-    holds: Callable[[Fraction], bool], low: Fraction, high: Fraction
-) -> tuple[Fraction, Fraction]:
-    """Two numbers, 2^-60 of the given distance apart, of which the lower satisfies a monotone predicate.
-
-    holds: True up to some number between `low` and `high`, false from there on. It is decided exactly,
-        so either end may be relied on.
-    """
-    for _ in range(60):
-        middle = (low + high) / 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
-    return low, high
 
 
 def turning(
