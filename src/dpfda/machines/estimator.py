@@ -30,9 +30,8 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in, column_of, matrix_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.features import FeatureMap, InputBox
-from dpfda.records.frames import Container
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Beside, Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size

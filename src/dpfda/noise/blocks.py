@@ -41,11 +41,10 @@ from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.numerics.exactness import precision, upper_end
+from dpfda.numerics.exactness import PRECISION, at_least, precision, root_at_least, turning, upper_end
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import BlockLoss, BlocksLoss, LaplaceLoss, Loss, block_length, laplace_rho
 from dpfda.privacy.composition.block_profile import block_delta, block_scale, estimated_ratios
-from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.

@@ -20,9 +20,9 @@ from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, VectorLaw, Widt
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.numerics.exactness import root_at_least
 from dpfda.numerics.scan import classes_in
 from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -16,10 +16,9 @@ import numpy as np
 from dpfda.numerics.arrays import Cells, is_native, is_plain
 from dpfda.numerics.errors import DataError
 from dpfda.records.containers import cells_in
+from dpfda.records.frames import is_dask
 
 if TYPE_CHECKING:
-    from dask.array import Array as DaskArray
-    from dask.dataframe import DataFrame as DaskFrame
     from dask.delayed import Delayed
     from dask.typing import Key
     from pandas import DataFrame
@@ -30,13 +29,6 @@ FAN_IN = 8
 
 # What tasks give: a part of the result.
 Part = TypeVar("Part")
-
-
-def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
-    """Whether data are a Dask array or data frame, without importing Dask."""
-    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
-        data, "to_delayed"
-    )
 
 
 def partitions(data: Any) -> list[Delayed]:
@@ -183,4 +175,4 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
     return blocks
 
 
-__all__ = ["Tasks", "along", "is_dask", "map_and_join", "partitions", "rows_of", "sample"]
+__all__ = ["Tasks", "along", "map_and_join", "partitions", "rows_of", "sample"]

@@ -33,6 +33,7 @@ from dpfda.noise.symmetric import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json, mapping, name
 from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.numerics.exactness import root_at_least
 from dpfda.privacy.certificates import (
     WHOLE,
     Certificate,
@@ -41,7 +42,6 @@ from dpfda.privacy.certificates import (
     guarantee_from_json,
 )
 from dpfda.privacy.composition import Cost, LaplaceLoss, estimated_profile, gaussian_delta, loss_of
-from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,

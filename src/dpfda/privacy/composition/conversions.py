@@ -23,18 +23,20 @@ from functools import lru_cache
 from flint import arb
 
 from dpfda.numerics.errors import ConversionError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.numerics.parameters import whole
-from dpfda.numerics.specials import halved, narrowed
-from dpfda.privacy.composition.rounding import (
+from dpfda.numerics.exactness import (
     PRECISION,
     SMALLEST,
     at_least,
     bits_for,
+    enclosed,
     log_of,
+    precision,
     root_at_least,
     turning,
+    upper_end,
 )
+from dpfda.numerics.parameters import whole
+from dpfda.numerics.specials import halved, narrowed
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
