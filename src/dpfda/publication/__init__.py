@@ -12,25 +12,7 @@ from dpfda.publication.plan import Plan, Prepared
 from dpfda.publication.trials import Trial, TriedPlan
 
 __all__ = [
-    "COUNT_SHARE",
-    "Draw",
-    "EXACT",
-    "MeanPlan",
-    "Plan",
-    "PlanAgain",
-    "PlanOfMeans",
-    "Prepared",
-    "Trial",
-    "TriedPlan",
-    "certified_entry",
-    "charge",
-    "check",
-    "pay",
-    "planner",
-    "publish",
-    "publish_integers",
-    "publish_curve",
-    "publish_parallel",
-    "recomputed",
-    "stamp",
-]
+    "COUNT_SHARE", "Draw", "EXACT", "MeanPlan", "Plan", "PlanAgain", "PlanOfMeans", "Prepared",
+    "Trial", "TriedPlan", "certified_entry", "charge", "check", "pay", "planner", "publish",
+    "publish_integers", "publish_curve", "publish_parallel", "recomputed", "stamp",
+]  # fmt: skip
