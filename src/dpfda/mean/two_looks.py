@@ -59,8 +59,8 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
-from dpfda.publication.distance_noise import DistanceNoise
-from dpfda.publication.distances import line_and_noise, with_distance
+from dpfda.publication.distances import DistanceNoise, with_distance
+from dpfda.publication.means import line_and_noise
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection

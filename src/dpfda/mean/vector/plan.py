@@ -38,7 +38,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared
-from dpfda.publication.distance_noise import Telling
+from dpfda.publication.distances import Telling
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
