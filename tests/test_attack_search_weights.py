@@ -26,11 +26,11 @@ from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.weighted import weighted_sum
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design.radii import search_edges
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE
 from dpfda.publication.custody import Keys
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records.weights import Weights

@@ -39,7 +39,7 @@ from dpfda.noise.shared import (
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import NAMED
+from dpfda.privacy.ledger.named import NAMED
 from dpfda.publication.shares import Sharing
 from dpfda.releases.base import load
 

@@ -24,12 +24,13 @@ from scipy.stats import norm
 from dpfda import PrivacyUnit, PrivateCurveSampler, PrivateMean, PrivateScalarOnFunction, Reading
 from dpfda.errors import BudgetError, CustodyError, DpfdaError, StorageError
 from dpfda.front.custodians import agree, merge, part, statements
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import drawing, exactness
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE, Prepared
+from dpfda.publication import Prepared
 from dpfda.publication.custody import Keys, joined
 from dpfda.releases.base import load
 from dpfda.releases.moments import filled

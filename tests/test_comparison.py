@@ -17,7 +17,8 @@ from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mechanisms.cells import Cells
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import Paying, publish_parallel
+from dpfda.privacy.ledger.named import Paying
+from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.testing import exact_totals
 from released_lines import widths_of

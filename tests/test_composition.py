@@ -20,6 +20,7 @@ from dpfda.noise import BoxNoise, BoxPartNoise, EllipsoidNoise, KNormNoise, cost
 from dpfda.noise.blocks import laplace_on_body
 from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
+from dpfda.numerics.exactness import at_least, root_at_least
 from dpfda.privacy.composition import (
     BlockLoss,
     BlocksLoss,
@@ -39,7 +40,6 @@ from dpfda.privacy.composition import (
     zcdp_delta,
     zcdp_epsilon,
 )
-from dpfda.privacy.composition.rounding import at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 
 GRID = np.linspace(0.0, 1.0, 15)

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from csv_rows import csv_rows
 from dpfda import load
-from dpfda.command.columns import read_ranges
-from dpfda.command.reading import parse_points
+from dpfda.command.columns import parse_points, read_ranges
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.noise import KNormNoise

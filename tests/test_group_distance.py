@@ -17,7 +17,8 @@ from dpfda.errors import ParameterError
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, within
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import publish_parallel, read_ledger
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import publish_parallel
 from dpfda.publication.distances import of_all, of_pairs
 from dpfda.releases.distance import (
     GroupDistance,

@@ -26,9 +26,9 @@ from dpfda.numerics.encoding import array_from_json
 from dpfda.privacy.guarantees import within
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves, LongCurves
+from dpfda.releases.bands import limits_of
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lines import limits_of
 from dpfda.testing import exact_totals, non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
 

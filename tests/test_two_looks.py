@@ -28,6 +28,7 @@ from dpfda.mean.staged_release import FIRST, LAST, RADIUS, TOLERATED, CloserMean
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.two_looks import MOST
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design.radii import (
     candidate_radii,
     excesses,
@@ -40,7 +41,7 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE, publish_curve
+from dpfda.publication import publish_curve
 from dpfda.publication.distances import largest_distance, line_in_integers
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves

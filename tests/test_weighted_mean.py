@@ -8,9 +8,10 @@ from dpfda import Domain, PrivacyUnit, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import DataError, ParameterError
 from dpfda.mean.weighted import weighted_sum
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE, check
+from dpfda.publication import check
 from dpfda.records.weights import Weights
 from dpfda.spine.sums import Readable
 from dpfda.testing import check_release, exact_totals

@@ -9,12 +9,11 @@ from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
     from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
+    from dpfda.bounds.bodies import BoxBound, Ellipsoid
     from dpfda.bounds.l1sums import L1Rule, l1_rule, l1_sum
     from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
     from dpfda.bounds.stated import (
         Bound,
-        BoxBound,
-        Ellipsoid,
         L1Ball,
         L2Ball,
         LatticeBounds,

@@ -13,10 +13,12 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import charge, planner, stamp
 from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size

@@ -1,7 +1,7 @@
-"""Columns on the command line: a name, and what is public of the column after colons.
+"""Columns and points on the command line: how they are typed, with what is public of them.
 
-One form in all verbs: NAME:LO:HI for a column of numbers with its public ends, NAME:A,B,.. for one of
-labels. A label with a comma in it stands in quotes, as in a CSV file.
+One form of columns in all verbs: NAME:LO:HI for one of numbers with its public ends, NAME:A,B,.. for one
+of labels. A label with a comma in it stands in quotes, as in a CSV file.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ WEIGHTS = Option(
     o.READING, default=None, sets=("max_weight",),
 )  # fmt: skip
 
+# Of points that are typed by their step.
+MOST_POINTS = 100_000
 # Bounds, or labels.
 Known = tuple[float, float] | list[str]
 
@@ -128,6 +130,59 @@ def weights_taken(given: Given, columns: Sequence[Floats] | Floats) -> dict[str,
 
     named = read_weights(given)
     return {} if named is None else {"weights": Weights(columns[-1], named[1])}
+
+
+def ends(given: Given) -> tuple[float, float] | None:
+    """The ends of --domain as numbers; with dates, in days since the first."""
+    from dpfda.records.cells import Dates
+
+    stated = getattr(given, "dates", None)
+    dates = None if stated is None else Dates(stated)
+    if given.domain is None:
+        return None
+    first, last = given.domain
+    if dates is not None:
+        return 0.0, dates.since(first, "--domain").until(last, "--domain")
+    try:
+        return float(first), float(last)
+    except ValueError:
+        more = "; dates need --dates." if hasattr(given, "dates") else ""
+        remedy, found = f"Example: --domain 0 24{more}", f"{first!r} {last!r}"
+        raise ParameterError("--domain", "be two numbers", found, remedy) from None
+
+
+def read_levels(given: Given) -> dict[str, object]:
+    """Levels of quantiles, with commas between them, as numbers."""
+    if given.levels is None:
+        return {}
+    try:
+        return {"levels": [float(part) for part in given.levels.split(",")]}
+    except ValueError:
+        words = "be numbers between 0 and 1, with commas between them"
+        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
+
+
+def parse_points(text: str, option: str) -> list[float]:
+    """Read points: numbers with commas, or START:STOP:STEP with both ends.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",")]
+        start, stop, step = (float(part) for part in text.split(":"))
+        count = round((stop - start) / step)
+        if not 1 <= count <= MOST_POINTS or abs(start + count * step - stop) > 1e-9 * abs(stop - start):
+            raise ValueError
+    except (ValueError, ZeroDivisionError, OverflowError):
+        words = "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP"
+        raise ParameterError(option, words, repr(text), f"Example: {option} 0:105:5") from None
+    import numpy as np
+
+    return [float(point) for point in np.linspace(start, stop, count + 1)]
 
 
 def by(words: str, default: object, type: object = str) -> Option:

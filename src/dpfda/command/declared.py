@@ -167,6 +167,8 @@ class Option:
         Other parameters that it sets: an error about one of them names this option.
     usual : str
         What it is where it is not typed, if a default does not say so.
+    standing : object
+        Of one that a state keeps: what it is where it is neither typed nor kept.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Option:
     envvar: str | None = None
     sets: tuple[str, ...] = ()
     usual: str = ""
+    standing: object = REQUIRED
 
     def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
         """The option with the words, the choices and the default of an estimator's parameter."""
@@ -189,6 +192,16 @@ class Option:
             metavar=self.metavar or "|".join(known.choices) or self.name.upper(),
             default=known.default if self.default is THEIRS else self.default,
         )
+
+    def kept(self) -> Option:
+        """The option where a state keeps what was typed first: it need not be typed again."""
+        default = None if self.default is REQUIRED else self.default
+        return replace(self, default=None, usual=str(default or ""), standing=default)
+
+    @property
+    def otherwise(self) -> object:
+        """What it is where it is not typed."""
+        return self.default if self.standing is REQUIRED else self.standing
 
     @property
     def choices(self) -> Sequence[str]:

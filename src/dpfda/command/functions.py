@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import typer
 from typer.core import TyperCommand
 
-from dpfda.command.declared import Given, Option, described
+from dpfda.command.declared import REQUIRED, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
@@ -146,8 +146,14 @@ def _process(parameter: Parameter, context: Context, value: object) -> object:
 
 
 def _given(options: Sequence[Option], typed: Mapping[str, object]) -> Given:
-    """What was typed, read. Raises ParameterError where it cannot be."""
-    return Given(**{option.name: option.read(typed[option.name]) for option in options})
+    """What was typed, read; of options that a state keeps with defaults, and in ``typed`` without.
+
+    Raises ParameterError where it cannot be read.
+    """
+    read = {option.name: option.read(typed[option.name]) for option in options}
+    kept = {option.name: option.otherwise for option in options if option.standing is not REQUIRED}
+    own = {name: read[name] for name in kept if read[name] not in (None, ())}
+    return Given(**read | kept | own | ({"typed": own} if kept else {}))
 
 
 class Plain(TyperCommand):

@@ -190,13 +190,12 @@ LONG = (
     column("time", "Long layout: where on the axis."),
     column("value", "Long layout: how much."),
 )
-CURVE_FILE = Option(
-    "file", "", "FILE",
-    "CSV, Parquet or Feather file, private, or - for standard input. Wide: a row a curve, the header "
-    "being the grid where it is numbers. Long, where the verb takes it: a row an "
-    "observation (--id, --time, --value).",
-    type=FILE.type, default=REQUIRED,
-)  # fmt: skip
+CURVE_FILE = replace(
+    FILE,
+    help="CSV, Parquet or Feather file, private, or - for standard input. Wide: a row a curve, the "
+    "header being the grid where it is numbers. Long, where the verb takes it: a row an observation "
+    "(--id, --time, --value).",
+)
 RELEASE_FILE = Option(
     "file", "", "F.json", "A release, as written by --out; or - for standard input.", type=Path,
     default=REQUIRED,

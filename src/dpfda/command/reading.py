@@ -41,7 +41,6 @@ class Summary(Protocol):
 
 
 Read = TypeVar("Read", bound="InFile")
-MOST_POINTS = 100_000
 HOURS = "hour of the day"
 SHOWN = 3
 
@@ -186,10 +185,10 @@ class Curves(Reader["TableCurves"]):
         if c.read_weights(given) and (layout or given.groups):
             words = "be left out with --groups and in the long layout"
             raise ParameterError("--weights", words, given.survey_weights)
-        grid = None if given.grid is None else parse_points(given.grid, "--grid")
+        grid = None if given.grid is None else c.parse_points(given.grid, "--grid")
         return {
             "grid_points": grid,
-            "domain_range": ends(given),
+            "domain_range": c.ends(given),
             # Observations are pooled unless each curve is to be completed first.
             **({"missing": "pooled"} if layout and given.missing == MISSING[0] else {}),
         }
@@ -222,7 +221,7 @@ class Curves(Reader["TableCurves"]):
                 na=stated.notation.na,
                 dates=given.dates,
                 since=None if given.domain is None or given.dates is None else given.domain[0],
-                grid=None if given.grid is None else parse_points(given.grid, "--grid"),
+                grid=None if given.grid is None else c.parse_points(given.grid, "--grid"),
                 numbers=numbers,
                 labels=labels,
                 invalid=stated.invalid,
@@ -251,7 +250,7 @@ class Curves(Reader["TableCurves"]):
     def axis(self, given: Given, table: TableCurves) -> str:
         from dpfda.records.cells import moments
 
-        points, (low, high) = table.grid_points, ends(given) or (0.0, 1.0)
+        points, (low, high) = table.grid_points, c.ends(given) or (0.0, 1.0)
         if points is None and table.axis == "words":
             why = "because the header holds words; state others with --grid START:STOP:STEP"
             if moments(table.columns) is not None:
@@ -396,25 +395,6 @@ def _no_columns(beside: str) -> ParameterError:
     return ParameterError("--columns", f"be given with {beside}", "none", remedy)
 
 
-def ends(given: Given) -> tuple[float, float] | None:
-    """The ends of --domain as numbers; with dates, in days since the first."""
-    from dpfda.records.cells import Dates
-
-    stated = getattr(given, "dates", None)
-    dates = None if stated is None else Dates(stated)
-    if given.domain is None:
-        return None
-    first, last = given.domain
-    if dates is not None:
-        return 0.0, dates.since(first, "--domain").until(last, "--domain")
-    try:
-        return float(first), float(last)
-    except ValueError:
-        more = "; dates need --dates." if hasattr(given, "dates") else ""
-        remedy, found = f"Example: --domain 0 24{more}", f"{first!r} {last!r}"
-        raise ParameterError("--domain", "be two numbers", found, remedy) from None
-
-
 @contextmanager
 def located(table: InFile) -> Iterator[None]:
     """Errors about rows and columns of the data name lines and columns of the file."""
@@ -435,40 +415,6 @@ def as_stated(file: Path, decimal: str, na: Sequence[str] | None, invalid: str) 
 
     with progress_bar(f"reading {file.name}") as progress:
         yield Stated(Notation(decimal, tuple(na or ())), None, invalid, progress)
-
-
-def read_levels(given: Given) -> dict[str, object]:
-    """Levels of quantiles, with commas between them, as numbers."""
-    if given.levels is None:
-        return {}
-    try:
-        return {"levels": [float(part) for part in given.levels.split(",")]}
-    except ValueError:
-        words = "be numbers between 0 and 1, with commas between them"
-        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
-
-
-def parse_points(text: str, option: str) -> list[float]:
-    """Read points: numbers with commas, or START:STOP:STEP with both ends.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither.
-    """
-    try:
-        if ":" not in text:
-            return [float(part) for part in text.split(",")]
-        start, stop, step = (float(part) for part in text.split(":"))
-        count = round((stop - start) / step)
-        if not 1 <= count <= MOST_POINTS or abs(start + count * step - stop) > 1e-9 * abs(stop - start):
-            raise ValueError
-    except (ValueError, ZeroDivisionError, OverflowError):
-        words = "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP"
-        raise ParameterError(option, words, repr(text), f"Example: {option} 0:105:5") from None
-    import numpy as np
-
-    return [float(point) for point in np.linspace(start, stop, count + 1)]
 
 
 def said(words: Mapping[str, str | None]) -> dict[str, str]:

@@ -36,8 +36,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.records import Curves, LongCurves
-from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.frames import Container
+from dpfda.records.dask_arrays import sample
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction

@@ -25,6 +25,7 @@ from dpfda.covariance.design import (
 )
 from dpfda.covariance.release import ReleasedCovariance, emphasised
 from dpfda.covariance.strategies import COUNT, MEAN, MOMENTS, VARIANCES, Shares, SubspaceShares
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import KNormNoise, achieved_guarantee, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.arrays import Floats
@@ -34,7 +35,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.privacy.words import number
-from dpfda.publication import COUNT_SCALE, MeanPlan, PlanAgain, check, recomputed
+from dpfda.publication import MeanPlan, PlanAgain, check, recomputed
 from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball

@@ -19,6 +19,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication import charge
 from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
 from dpfda.records import Curves, units
@@ -26,7 +27,6 @@ from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
 from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_curves, unit_curves
-from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
 

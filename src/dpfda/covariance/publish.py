@@ -19,6 +19,7 @@ from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import MOMENTS
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
@@ -27,7 +28,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
-from dpfda.publication import COUNT_SCALE, recomputed, stamp
+from dpfda.publication import recomputed, stamp
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction

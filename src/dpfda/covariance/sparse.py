@@ -33,7 +33,8 @@ from dpfda.numerics.parameters import below_one, length, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
-from dpfda.publication import NAMED, Paying, Prepared, charge, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import Prepared, charge, planner, stamp
 from dpfda.publication.tables import OfTable, ShareTable
 from dpfda.records.observations import CORNERS, Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean

@@ -19,8 +19,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.dask_arrays import is_dask, rows_of
-from dpfda.records.frames import Container
+from dpfda.records.dask_arrays import rows_of
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import WEIGHTS, read_ranges, read_weights, weights_taken
+from dpfda.command.columns import WEIGHTS, parse_points, read_ranges, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.reading import NamedColumns, named, parse_points, said
+from dpfda.command.reading import NamedColumns, named, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:

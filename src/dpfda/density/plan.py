@@ -33,9 +33,8 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import (
-    NAMED,
-    Paying,
     PlanAgain,
     Prepared,
     Trial,

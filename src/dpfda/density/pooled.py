@@ -13,7 +13,8 @@ from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import Prepared, read_ledger
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import Prepared
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.records.frames import Container
 from dpfda.records.points import cell_weights, points_from_array

@@ -31,7 +31,8 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, charge, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import PlanAgain, Prepared, charge, stamp
 from dpfda.records.frames import Container
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array

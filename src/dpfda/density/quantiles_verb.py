@@ -1,9 +1,9 @@
 """`dpfda quantiles`: publish a median or a few quantiles of a column of a file."""
 
 from dpfda.command import options as o
+from dpfda.command.columns import read_levels
 from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import read_levels
 from dpfda.density.options import OneColumn
 
 VERB = Publication(

@@ -19,7 +19,7 @@ from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES
 from dpfda.records import Curves
 from dpfda.records.covariates import columns_apart, columns_named, columns_on_cluster
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Number
 from dpfda.spine.clusters import fit_on_cluster

@@ -26,7 +26,8 @@ from dpfda.numerics.parameters import whole
 from dpfda.numerics.words import several, so_many
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
 from dpfda.publication.trials import ORDINARY
 from dpfda.spine.choices import sizes_for, stated_size

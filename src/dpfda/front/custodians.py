@@ -17,13 +17,14 @@ from dpfda.front.agreed import estimator_of, pooled, statements, words
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import exact, shown
+from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
 from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
 from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
 from dpfda.spine.arguments import Beside, Columns, Labels, Records
-from dpfda.spine.estimator import Estimator, read_ledger
+from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum
 
 __all__ = [

@@ -15,7 +15,7 @@ from dpfda.machines.predictor import deciding
 from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import entries, plain_words, shown
-from dpfda.privacy.budgets import asked
+from dpfda.privacy.guarantees import asked
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in
 from dpfda.records.features.inputs import FeatureMap

@@ -23,20 +23,20 @@ from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication import Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in, column_of, matrix_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.features import FeatureMap, InputBox
-from dpfda.records.frames import Container
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Beside, Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size
 from dpfda.spine.clusters import fit_on_cluster
-from dpfda.spine.estimator import Estimator, read_ledger
+from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Domain, Settings
 

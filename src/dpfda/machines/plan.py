@@ -27,10 +27,12 @@ from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several
+from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours, added
-from dpfda.publication import NAMED, Paying, PlanAgain, already_charged, charge, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import PlanAgain, charge, planner, stamp
 from dpfda.records.features import FeatureMap, InputBox, RootFeatures
 from dpfda.records.features.linear import POWERS
 from dpfda.spine.arguments import Kernel

@@ -13,7 +13,8 @@ from dpfda.mean.streams import finished
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, publish, read_ledger
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import MeanPlan, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, units

@@ -41,7 +41,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import MeanPlan, charge, check, publish_curve
 from dpfda.publication.distances import with_distance
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights

@@ -16,7 +16,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, Plan, Prepared, publish, read_ledger
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import MeanPlan, Plan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.frames import Container

@@ -32,6 +32,7 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, reach_of
 from dpfda.mean.strategies import TwoLooks
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import number_of_cells
@@ -45,13 +46,11 @@ from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import (
-    COUNT_SCALE,
     EXACT,
-    NAMED,
     Draw,
     MeanPlan,
-    Paying,
     Plan,
     PlanOfMeans,
     charge,
@@ -60,8 +59,8 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
-from dpfda.publication.distance_noise import DistanceNoise
-from dpfda.publication.distances import line_and_noise, with_distance
+from dpfda.publication.distances import DistanceNoise, with_distance
+from dpfda.publication.means import line_and_noise
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection

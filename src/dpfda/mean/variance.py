@@ -22,7 +22,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import split
-from dpfda.publication import NAMED, MeanPlan, Paying
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import MeanPlan
 from dpfda.records import Curves
 from dpfda.records.frames import Container
 from dpfda.spine.choices import check_choices

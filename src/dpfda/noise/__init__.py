@@ -4,7 +4,6 @@ A file in this folder that defines a `Law` is found by itself. Every family has 
 beside it, rounded to the private side; nothing is drawn there.
 """
 
-from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import (
     KNormNoise,
     block_lengths,
@@ -31,7 +30,7 @@ from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, Vect
 __all__ = [
     "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "Calibrated", "EllipsoidNoise", "EllipticalNoise",
     "GaussianNoise", "KNormNoise", "Law", "NoiseLaw", "NoiseMixture", "ScaledLaw", "VectorLaw", "Width",
-    "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
+    "achieved_guarantee", "block_lengths", "body_noise", "cost_of", "elliptical_noise",
     "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",
     "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "moved_counts", "parts_of",
     "pure_budget", "repeated_width", "t_loss",

@@ -14,7 +14,8 @@ independent, so the loss is the largest
 - ellipsoid sum_j d_j^2 / w_j^2 <= 1: Cauchy-Schwarz gives (sum_B max_{j in B} w_j^2 / c_B^2)^(1/2),
   attained with one coordinate a block.
 
-Under (epsilon, delta) one block may have a larger loss than epsilon: `dpfda.noise.approximate`.
+Under (epsilon, delta) one block may have a larger loss than epsilon:
+`dpfda.privacy.composition.block_profile`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm, Norm
-from dpfda.noise.approximate import block_scale, estimated_ratios
 from dpfda.noise.charges import checked_shape, exact_shape, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import AnyNorm, VectorLaw, Width, check_positive
@@ -41,11 +41,10 @@ from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.numerics.exactness import precision, upper_end
+from dpfda.numerics.exactness import PRECISION, at_least, precision, root_at_least, turning, upper_end
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import BlockLoss, BlocksLoss, LaplaceLoss, Loss, block_length, laplace_rho
-from dpfda.privacy.composition.block_profile import block_delta
-from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
+from dpfda.privacy.composition.block_profile import block_delta, block_scale, estimated_ratios
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.

@@ -31,7 +31,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import (
     ANY_SHAPE,
     block_loss,
@@ -51,6 +50,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole as whole_number
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Loss
+from dpfda.privacy.composition.block_profile import block_ratio
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee
 
 

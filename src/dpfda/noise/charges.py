@@ -20,9 +20,9 @@ from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, VectorLaw, Widt
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.numerics.exactness import root_at_least
 from dpfda.numerics.scan import classes_in
 from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
 
@@ -87,7 +87,7 @@ def scaled_up(shape: Sequence[Fraction], factor: Fraction) -> tuple[int, ...]:
     return tuple(max(1, math.ceil(factor * value)) for value in shape)
 
 
-def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: Any, requested: Guarantee) -> Guarantee:
+def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: object, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
     noise: In force.

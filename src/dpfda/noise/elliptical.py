@@ -49,10 +49,9 @@ from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.exactness import PRECISION, enclosed, precision, turning, upper_end
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import gaussian_delta
-from dpfda.privacy.composition.rounding import PRECISION, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 # Ratio of neighbouring cell ends of V^2. A cell overstates mu by half of this, relatively.

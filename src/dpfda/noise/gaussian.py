@@ -37,11 +37,10 @@ from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.exactness import PRECISION, enclosed, precision, root_at_least, turning, upper_end
 from dpfda.numerics.parameters import readable, root_at_most
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
-from dpfda.privacy.composition.rounding import PRECISION, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 SMALLEST_DELTA = Fraction(1, 10**300)

@@ -25,9 +25,8 @@ from dpfda.noise.protocol import AnyNorm, Law, NoiseLaw, ScaledLaw, Width, check
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.discrete import gamma_gaussians
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.numerics.exactness import precision, upper_end
+from dpfda.numerics.exactness import PRECISION, precision, root_at_least, upper_end
 from dpfda.numerics.words import so_many
-from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import Guarantee, PureDP
 
 # Not above pi^2: up to here it is proved, without Fourier analysis (`proofs/Theta.v`).

@@ -52,9 +52,8 @@ from dpfda.noise.symmetric import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.discrete import discrete_gaussians, polyas
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.exactness import PRECISION, enclosed, precision, root_at_least, upper_end
 from dpfda.privacy.composition import gaussian_delta
-from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
 # Of the delta asked for, what tails may take.

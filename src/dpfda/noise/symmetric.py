@@ -32,8 +32,8 @@ from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.exactness import root_at_least
 from dpfda.privacy.composition import BlockLoss, Loss
-from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 

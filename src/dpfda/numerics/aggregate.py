@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import NoReturn, SupportsInt, TypeAlias
+from typing import SupportsInt, TypeAlias
 
 import numpy as np
 
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Cells, Integers
-from dpfda.numerics.errors import CustodyError, DpfdaError
+from dpfda.numerics.errors import CustodyError, DpfdaError, Kept
 
 Matrix: TypeAlias = "Integers | scipy.sparse.csr_array"
 
 
-class IntegerSum:
+class IntegerSum(Kept):
     """Sum of integer rows, exact and mergeable in any order.
 
     It can be added to and merged, and it leaves only with noise (`with_noise`) or under masks
@@ -198,9 +198,6 @@ class IntegerSum:
 
     def __repr__(self) -> str:
         return f"IntegerSum({len(self._total)} components, content private)"
-
-    def __reduce__(self) -> NoReturn:
-        raise DpfdaError("An IntegerSum is private and cannot be pickled or copied.")
 
 
 def exact_product(matrix: Matrix, vector: Sequence[int]) -> list[int]:

@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
+from dpfda.numerics.numba_lanes import lane_square
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
     compiled,
     in_any_order,
     is_finite,
-    lane_square,
     room_for_lanes,
 )
 

@@ -10,16 +10,13 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
+from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum, lowest
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
     clip_and_add,
     compiled,
-    fetch,
     is_finite,
-    lane_square,
-    lane_sum,
-    lowest,
     shrink_and_add,
 )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 
+Number = TypeVar("Number", float, Fraction)
 # From here on the series of erfcx has no term left that counts; exp(x^2) overflows below the other.
 SERIES, LEAST = 25.0, -26.0
 HALVINGS, TINY = 60, 1e-40
@@ -49,12 +52,21 @@ def student_quantile(chance: float, freedom: float) -> float:
     return math.sqrt(freedom) * math.tan(halved(lambda end: below(end) < chance, 0.0, math.pi / 2))
 
 
-def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a condition that holds from `low` on ends, from above, by halving what is left to `high`."""
+def narrowed(holds: Callable[[Number], bool], low: Number, high: Number) -> tuple[Number, Number]:
+    """Two numbers, 2^-60 of the given distance apart, of which the lower satisfies a monotone predicate.
+
+    holds: True up to some number between `low` and `high`, false from there on. Where it is decided
+        exactly, as of fractions, either end may be relied on.
+    """
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
-    return high
+    return low, high
+
+
+def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a condition that holds from `low` on ends, from above, by halving what is left to `high`."""
+    return narrowed(holds, low, high)[1]
 
 
 def scaled_erfc(x: Floats) -> Floats:

@@ -1,8 +1,5 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
-from dpfda.mechanisms import COUNT_SCALE
-from dpfda.privacy.caveats import already_charged
-from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
@@ -15,30 +12,7 @@ from dpfda.publication.plan import Plan, Prepared
 from dpfda.publication.trials import Trial, TriedPlan
 
 __all__ = [
-    "COUNT_SCALE",
-    "COUNT_SHARE",
-    "Draw",
-    "EXACT",
-    "MeanPlan",
-    "NAMED",
-    "Paying",
-    "Plan",
-    "PlanAgain",
-    "PlanOfMeans",
-    "Prepared",
-    "Trial",
-    "TriedPlan",
-    "already_charged",
-    "certified_entry",
-    "charge",
-    "check",
-    "pay",
-    "planner",
-    "publish",
-    "publish_integers",
-    "publish_curve",
-    "publish_parallel",
-    "read_ledger",
-    "recomputed",
-    "stamp",
-]
+    "COUNT_SHARE", "Draw", "EXACT", "MeanPlan", "Plan", "PlanAgain", "PlanOfMeans", "Prepared",
+    "Trial", "TriedPlan", "certified_entry", "charge", "check", "pay", "planner", "publish",
+    "publish_integers", "publish_curve", "publish_parallel", "recomputed", "stamp",
+]  # fmt: skip

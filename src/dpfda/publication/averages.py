@@ -15,9 +15,9 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, line_and_noise, with_distance
+from dpfda.publication.distances import Draw, with_distance
 from dpfda.publication.mean_designs import FUNCTION
-from dpfda.publication.means import Framed, MeanPlan, ReleasedMean
+from dpfda.publication.means import Framed, MeanPlan, ReleasedMean, line_and_noise
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 

@@ -1,4 +1,4 @@
-"""The largest distance of a released line from the mean, measured on the sums that it was made of.
+"""The largest distance of a released line from the mean: its noise and budget, and how it is measured.
 
 The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
 between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
@@ -18,44 +18,130 @@ Line and numbers cost no more than the box: docs/appendix/default_mean.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from operator import mul
-from typing import TypeAlias, TypeVar, cast
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
+from dpfda.bounds import OnGrid
+from dpfda.noise import BoxPartNoise, NoiseLaw, body_noise, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
-from dpfda.publication.distance_noise import DistanceNoise
-from dpfda.publication.means import Framed, MeanPlan
-from dpfda.releases.distance import GroupDistance, told_by
+from dpfda.privacy.composition import Cost, LaplaceLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, largest, without_delta
+from dpfda.publication.charging import recomputed
+from dpfda.releases.distance import GroupDistance, moved, moved_together, told_by
 from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
+# The stage of a release that tells the largest distance of its line with a share of the budget.
+DISTANCE = "largest distance"
 
 
-def line_and_noise(
-    sums: IntegerSum, framed: Framed, told: DistanceNoise, draw: Draw
-) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A line, and the noise on what tells its largest distance: one draw where both are of one box."""
-    cells = framed.design.noise
-    if told.in_box:
-        parts = [cast("BoxPartNoise", part).scales for part in (cells, told.law)]
-        drawn, count = draw(BoxNoise((*parts[0], *parts[1]))), cells.components
-        own, noise = drawn[:count], drawn[count:]
-    else:
-        own, noise = draw(cells), draw(told.law)
-    return cast("ReleasedFunction", framed.release(sums.with_noise(own))), noise
+@dataclass(frozen=True)
+class Telling:
+    """What may tell how far a line is from the mean at most; by default nothing does. Public.
+
+    asked: Whether sides of the line's own box, or a share of the budget, may, where that pays.
+    among: Where it is measured together with those of other groups, the numbers to divide by of all.
+    lines: How many lines may have one draw of noise together, each with a share of the budget.
+    beside: What numbers that tell it see of noise that one draw puts on several lines.
+    """
+
+    asked: bool = False
+    among: tuple[int, ...] = ()
+    lines: int = 1
+    beside: BoxPartNoise | None = None
+
+    @property
+    def alone(self) -> Telling:
+        """Of one line, or one channel, by itself, whatever other groups there are."""
+        return Telling(self.asked, lines=self.lines)
+
+
+NOTHING = Telling()
+
+
+@dataclass(frozen=True)
+class DistanceNoise:
+    """The noise on the largest distance of a line from the mean.
+
+    half: Half of the distance between the bounds where it is largest, in units of sums on the grid.
+    law: Laplace noise, that of a box on two numbers of groups, or of sides of the line's own box.
+    budget: What it keeps to: a share of the whole, or what the line's own box has.
+    in_box: Whether it is of sides of that box.
+    """
+
+    half: int
+    neighbours: Neighbours
+    law: NoiseLaw
+    budget: Guarantee
+    in_box: bool = False
+
+    @classmethod
+    def apart(cls, half: int, neighbours: Neighbours, budget: PureDP, groups: bool) -> Self:
+        """With a share of the budget; of groups two numbers tell it."""
+        width = moved(half, neighbours)
+        if groups:
+            return cls(half, neighbours, body_noise("box", (width, width), budget), budget)
+        return cls(half, neighbours, knorm_noise((1,), (1.0,), "l1", width, budget), budget)
+
+    @classmethod
+    def of_box(cls, half: int, neighbours: Neighbours, budget: Guarantee, line: BoxPartNoise) -> Self:
+        """By those sides of a box that a line's part of its noise leaves; no delta is needed."""
+        scale = math.ceil(moved(half, neighbours) / pure_budget(without_delta(budget)))
+        law = BoxPartNoise((scale,) * (line.whole - line.components), line.whole)
+        return cls(half, neighbours, law, budget, in_box=True)
+
+    def costs(self) -> dict[str, Cost]:
+        """What it costs beside the line: nothing by sides of its box."""
+        if self.in_box:
+            return {}
+        if isinstance(self.budget, PureDP) and self.law.components == 1:
+            return {DISTANCE: Cost(self.budget, LaplaceLoss(self.budget.epsilon))}
+        return {DISTANCE: Cost(self.budget)}
+
+    def achieved(self) -> Guarantee:
+        """What its scales give. Raises DpfdaError if that is more than its budget."""
+        if self.in_box:
+            widths = (moved(self.half, self.neighbours),) * self.law.components
+            return recomputed(self.law, "box", widths, self.budget)
+        return recomputed(
+            self.law, *moved_together(self.half, self.neighbours, self.law.components), self.budget
+        )
+
+    def with_line(self, achieved: Guarantee) -> Guarantee:
+        """What both give together; sides of one box give what the worst of them does."""
+        return (largest if self.in_box else added)([self.achieved(), achieved])
+
+
+class Measurable(Protocol):
+    """What of a line's plan its distance is measured by."""
+
+    @property
+    def on_grid(self) -> OnGrid | None: ...
+    @property
+    def size(self) -> int | None: ...
+    @property
+    def largest_half(self) -> int: ...
+    @property
+    def telling(self) -> Telling: ...
+    @property
+    def distance(self) -> DistanceNoise | None: ...
+    @property
+    def distance_share(self) -> Fraction | None: ...
 
 
 def with_distance(
-    release: Line, total: IntegerSum, plan: MeanPlan, law: NoiseLaw, noise: Sequence[int]
+    release: Line, total: IntegerSum, plan: Measurable, law: NoiseLaw, noise: Sequence[int]
 ) -> Line:
     """A released line with its largest distance from the mean; the ledger has been charged for it.
 
@@ -71,7 +157,7 @@ def with_distance(
 
 
 def with_distances(
-    releases: Sequence[Line], parts: Sequence[tuple[IntegerSum, MeanPlan]], draw: Draw
+    releases: Sequence[Line], parts: Sequence[tuple[IntegerSum, Measurable]], draw: Draw
 ) -> list[Line]:
     """Released lines of disjoint groups with what tells how far each, and each difference, may be.
 
@@ -98,7 +184,7 @@ def with_distances(
     ]
 
 
-def measured_alike(plans: Sequence[MeanPlan]) -> bool:
+def measured_alike(plans: Sequence[Measurable]) -> bool:
     """Whether one measurement fits all groups, if there is one: on one grid, between the same bounds."""
     if plans[0].distance_share is None:
         return True
@@ -108,7 +194,7 @@ def measured_alike(plans: Sequence[MeanPlan]) -> bool:
     return together and all(rules[0].same(rule) for rule in rules)
 
 
-def line_in_integers(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:
+def line_in_integers(release: ReleasedFunction, plan: Measurable) -> tuple[list[int], list[int]]:
     """A line (m,) in integers, and half distances of the bounds."""
     rule = known(plan.on_grid).rule
     line = np.asarray(release(release.grid_points)) - rule.center

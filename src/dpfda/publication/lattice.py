@@ -18,8 +18,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, exact, readable
-from dpfda.privacy.budgets import budget
-from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.privacy.guarantees import Neighbours, PureDP, budget
 from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication.charging import stamp
 from dpfda.publication.integers import publish_integers

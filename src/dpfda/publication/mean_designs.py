@@ -46,7 +46,7 @@ from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
 from dpfda.publication.charging import recomputed
-from dpfda.publication.distance_noise import NOTHING, DistanceNoise, Telling
+from dpfda.publication.distances import NOTHING, DistanceNoise, Telling
 from dpfda.publication.plan import Plan
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its

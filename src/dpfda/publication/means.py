@@ -25,6 +25,7 @@ from dpfda.mechanisms.design import (
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise, BoxPartNoise
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -34,7 +35,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
-from dpfda.publication.distance_noise import DistanceNoise
+from dpfda.publication.distances import DistanceNoise, Draw
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
@@ -76,6 +77,20 @@ class Framed:
     def saying(self, **more: object) -> Framed:
         """The same with more that is said about it."""
         return replace(self, public={**self.public, "about": {**self.public["about"], **more}})
+
+
+def line_and_noise(
+    sums: IntegerSum, framed: Framed, told: DistanceNoise, draw: Draw
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A line, and the noise on what tells its largest distance: one draw where both are of one box."""
+    cells = framed.design.noise
+    if told.in_box:
+        parts = [cast("BoxPartNoise", part).scales for part in (cells, told.law)]
+        drawn, count = draw(BoxNoise((*parts[0], *parts[1]))), cells.components
+        own, noise = drawn[:count], drawn[count:]
+    else:
+        own, noise = draw(cells), draw(told.law)
+    return cast("ReleasedFunction", framed.release(sums.with_noise(own))), noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design.radii import candidate_radii, typical_length
 from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, gaussian_ratio, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
@@ -22,7 +23,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, project, sum_columns
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added
-from dpfda.publication import COUNT_SCALE, recomputed
+from dpfda.publication import recomputed
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
 from dpfda.releases.staged import Selection

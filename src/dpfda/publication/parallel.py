@@ -13,8 +13,8 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.averages import EXACT, check, pay, publish_curve
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import line_and_noise, measured_alike, with_distance, with_distances
-from dpfda.publication.means import MeanPlan
+from dpfda.publication.distances import measured_alike, with_distance, with_distances
+from dpfda.publication.means import MeanPlan, line_and_noise
 from dpfda.releases.function import ReleasedFunction
 
 

@@ -33,8 +33,6 @@ from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import PLAIN, door_of
 
 if TYPE_CHECKING:
-    from dask.array import Array as DaskArray
-    from dask.dataframe import DataFrame as DaskFrame
     from pandas import DataFrame, Series
     from pyarrow import RecordBatch, Table
 
@@ -48,15 +46,14 @@ COLUMNS_AT_ONCE = 64
 ROWS_OF_PIECE = 2**12
 # How types of numbers of 32 bits are called.
 SINGLE = frozenset({"float", "float32", "Float32", "float[pyarrow]"})
+WIDTHS = (8, 16, 32, 64)
 # Types of pandas that hold a mask beside an array of numpy's.
-NULLABLE = frozenset(
-    {
-        "boolean",
-        "Float32",
-        "Float64",
-        *(f"{sign}nt{bits}" for sign in ("I", "UI") for bits in (8, 16, 32, 64)),
-    }
-)
+NULLABLE = {
+    "boolean",
+    "Float32",
+    "Float64",
+    *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in WIDTHS),
+}
 
 
 def is_frame(values: object) -> TypeGuard[DataFrame]:
@@ -67,13 +64,6 @@ def is_frame(values: object) -> TypeGuard[DataFrame]:
 def is_series(values: object) -> TypeGuard[Series]:
     """Whether this is a column of pandas, or what it holds one in."""
     return type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype")
-
-
-def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
-    """Whether data are a Dask array or data frame, without importing Dask."""
-    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
-        data, "to_delayed"
-    )
 
 
 def opened(values: object) -> object:

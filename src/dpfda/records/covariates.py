@@ -10,8 +10,8 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
-from dpfda.records.containers import cells_in, is_dask, is_frame, opened, shape_of
-from dpfda.records.frames import Container
+from dpfda.records.containers import cells_in, is_frame, opened, shape_of
+from dpfda.records.frames import Container, is_dask
 
 
 def columns_named(Z: Any, names: Sequence[str]) -> list[object]:

@@ -15,10 +15,12 @@ import numpy as np
 
 from dpfda.numerics.arrays import Cells, is_native, is_plain
 from dpfda.numerics.errors import DataError
-from dpfda.records.containers import cells_in, is_dask
+from dpfda.records.containers import cells_in
+from dpfda.records.frames import is_dask
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
+    from dask.typing import Key
     from pandas import DataFrame
 
 # Partial results that one task joins: few enough that no machine holds many.
@@ -67,7 +69,7 @@ class Tasks:
     """
 
     def __init__(self, *columns: Sequence[Any]) -> None:
-        self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, object]()
+        self._name, self._graph = f"dpfda-{uuid4().hex}", dict["Key", object]()
         self._blocks = [block for column in columns for block in column if block is not None]
 
     def put(self, task: object) -> object:
@@ -77,7 +79,11 @@ class Tasks:
         return key
 
     def mapped(
-        self, columns: Sequence[Any], work: Callable[..., object], *beside: object, first: int = 0
+        self,
+        columns: Sequence[Sequence[object]],
+        work: Callable[..., object],
+        *beside: object,
+        first: int = 0,
     ) -> list[object]:
         """Keys of `work` on their number, what is beside all blocks, and one block of each column.
 
@@ -169,4 +175,4 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
     return blocks
 
 
-__all__ = ["Tasks", "along", "is_dask", "map_and_join", "partitions", "rows_of", "sample"]
+__all__ = ["Tasks", "along", "map_and_join", "partitions", "rows_of", "sample"]

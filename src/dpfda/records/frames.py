@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -19,13 +19,7 @@ from dpfda.numerics.arrays import Cells, Floats, doubles
 from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.records.arrow import arrow_table, is_arrow_table, is_tabular, names_in
 from dpfda.records.cells import OUTSIDE, moments
-from dpfda.records.containers import (
-    is_dask,
-    is_frame,
-    matrix_of,
-    opened,
-    refuse_kinds,
-)
+from dpfda.records.containers import is_frame, matrix_of, opened, refuse_kinds
 from dpfda.records.doors import PLAIN, Door, Handed, door_of
 from dpfda.records.headers import (
     INSPECTED,
@@ -40,10 +34,21 @@ from dpfda.records.headers import (
 )
 from dpfda.records.long import LongCurves
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame as DaskFrame
+
 # How to say that a frame's labels are the grid, where they look like a record.
 LABELS = (
     "Read the file as one without a header line; or say that it has one, by grid_points with the points."
 )
+
+
+def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
+    """Whether data are a Dask array or data frame, without importing Dask."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
+        data, "to_delayed"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def sum_of_query(query: Relation, points: int, invalid: str, grid: Floats | None
     return IntegerSum(points).add_totals(totals, units)
 
 
-def _relation(X: Any) -> Relation | None:
+def _relation(X: object) -> Relation | None:
     """The relation of DuckDB that this is, or that holds this table of Ibis."""
     root = type(X).__module__.partition(".")[0]
     if root == "ibis" and hasattr(X, "get_backend"):
@@ -167,7 +167,7 @@ def _relation(X: Any) -> Relation | None:
         except Exception:
             return None
         root = type(X).__module__.partition(".")[0]
-    return X if root in ("duckdb", "_duckdb") and hasattr(X, "project") else None
+    return cast("Relation", X) if root in ("duckdb", "_duckdb") and hasattr(X, "project") else None
 
 
 def _quoted(name: str) -> str:

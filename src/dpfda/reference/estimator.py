@@ -14,15 +14,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import system_bytes
 from dpfda.numerics.parameters import probability, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
-from dpfda.publication import (
-    NAMED,
-    MeanPlan,
-    Paying,
-    Prepared,
-    charge,
-    publish_curve,
-    stamp,
-)
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import MeanPlan, Prepared, charge, publish_curve, stamp
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.reference.plan import ReferencePlan

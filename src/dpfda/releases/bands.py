@@ -22,7 +22,7 @@ mean that is not known for each unit's covariates bounds allow ((U - L) / 2)^2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
@@ -108,6 +108,25 @@ class Band:
         """Distance (k,) from a curve on the same points to the farther end of the band."""
         given = self._read(values)
         return np.maximum(self.upper - given, given - self.lower)
+
+
+def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
+    """Public bounds on values, () or (m,), that were stated for a grid of m points; None for others.
+
+    bound: Of a certificate; it may come from a file.
+    points: Number m of points of the grid.
+    Raises ParameterError if they are not finite numbers in order, one or one a point.
+    """
+    if bound.get("kind") != "values":
+        return None
+    try:
+        lower, upper = (np.asarray(bound[end], dtype=np.float64) for end in ("lower", "upper"))
+    except (KeyError, TypeError, ValueError):
+        raise ParameterError("bound", "state its lower and upper values", "others") from None
+    shaped = all(end.shape in ((), (points,)) for end in (lower, upper))
+    if not (shaped and np.all(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))):
+        raise ParameterError("bound", "have lower <= upper, finite, one or one a grid point", "others")
+    return lower, upper
 
 
 def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:

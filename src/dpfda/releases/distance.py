@@ -13,7 +13,7 @@ from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw, W
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.specials import gamma_chance
+from dpfda.numerics.specials import gamma_chance, halved
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.promise import AddedNoise
@@ -21,7 +21,7 @@ from dpfda.releases.promise import AddedNoise
 # Half of the distance between bounds has so many bits in a sum on the grid.
 BITS = 30
 # Two scales are taken for equal from this ratio on; quantiles are found by so many halvings.
-ALIKE, HALVINGS = 0.999, 60
+ALIKE = 0.999
 # Sums of two noises are rounded up to so many steps of their reach.
 STEPS = 128
 
@@ -314,13 +314,9 @@ def side_quantile(sides: int, count: int, level: float) -> float:
 
 def _crossed(falling: Callable[[float], float], chance: float, high: float) -> float:
     """From where on what falls is no more than a chance."""
-    low = 0.0
     while falling(high) > chance:
         high *= 2
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > chance else (low, middle)
-    return high
+    return halved(lambda at: falling(at) > chance, 0.0, high)
 
 
 def sum_at_most(parts: Sequence[tuple[Distance, float]], level: float) -> float:

@@ -18,11 +18,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Limits, make_band, settled
+from dpfda.releases.bands import Asked, Band, Limits, limits_of, make_band, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.expansion import Expansion, noise_draws
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import limits_of
 from dpfda.views import View
 from dpfda.views.shapes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
@@ -17,10 +17,9 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.widths import around_lines, around_slopes, check_offered
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, values_at
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Limits, settled
+from dpfda.releases.bands import Asked, Band, Limits, limits_of, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
 from dpfda.releases.distance import Distance, distance_from_json, sum_at_most
 from dpfda.releases.expansion import Expansion
@@ -44,25 +43,6 @@ PROVED = (
     "else is assumed. What the bound cut off, and how far these data are from a wider population, is "
     "not included."
 )
-
-
-def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
-    """Public bounds on values, () or (m,), that were stated for a grid of m points; None for others.
-
-    bound: Of a certificate; it may come from a file.
-    points: Number m of points of the grid.
-    Raises ParameterError if they are not finite numbers in order, one or one a point.
-    """
-    if bound.get("kind") != "values":
-        return None
-    try:
-        lower, upper = (np.asarray(bound[end], dtype=np.float64) for end in ("lower", "upper"))
-    except (KeyError, TypeError, ValueError):
-        raise ParameterError("bound", "state its lower and upper values", "others") from None
-    shaped = all(end.shape in ((), (points,)) for end in (lower, upper))
-    if not (shaped and np.all(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))):
-        raise ParameterError("bound", "have lower <= upper, finite, one or one a grid point", "others")
-    return lower, upper
 
 
 @dataclass(frozen=True, eq=False)

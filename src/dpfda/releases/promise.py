@@ -33,6 +33,7 @@ from dpfda.noise.symmetric import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json, mapping, name
 from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.numerics.exactness import root_at_least
 from dpfda.privacy.certificates import (
     WHOLE,
     Certificate,
@@ -41,7 +42,6 @@ from dpfda.privacy.certificates import (
     guarantee_from_json,
 )
 from dpfda.privacy.composition import Cost, LaplaceLoss, estimated_profile, gaussian_delta, loss_of
-from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
@@ -216,7 +216,7 @@ class AddedNoise(NamedTuple):
     cost: Which of the certificate's costs paid for it.
     """
 
-    noise: Any
+    noise: NoiseLaw | SymmetricNoise
     norm: AnyNorm
     width: Width | OuterDifference
     cost: int = -1
@@ -243,7 +243,8 @@ class AddedNoise(NamedTuple):
         if isinstance(self.width, OuterDifference):
             return self.width.frobenius / int(vars(self.noise)["scale"])
         sizes = self.width if isinstance(self.width, tuple) else (self.width,)
-        scales = vars(self.noise).get("scales") or (self.noise.scale,)
+        law = vars(self.noise)
+        scales = law.get("scales") or (law["scale"],)
         return Fraction(max(sizes), min(scales))
 
     def _whole(self) -> Guarantee | None:

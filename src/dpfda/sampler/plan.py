@@ -19,7 +19,8 @@ from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.publication import NAMED, Paying, charge, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import charge, planner, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.sampler.groups_release import ReleasedCurveSamplers

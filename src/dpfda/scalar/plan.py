@@ -16,7 +16,8 @@ from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.publication import NAMED, Paying, Trial, TriedPlan, charge, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import Trial, TriedPlan, charge, planner, stamp
 from dpfda.publication.moments import MomentsDesign, shared
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments

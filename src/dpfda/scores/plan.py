@@ -17,7 +17,8 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan, Turn, in_turn
 from dpfda.releases.shares import NoisyShares
 from dpfda.scores.release import ReleasedScoreCurves, bound_words

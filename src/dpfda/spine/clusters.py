@@ -30,9 +30,9 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError, Private
-from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame, shape_of
+from dpfda.records.containers import cells_in, cells_taken, is_frame, shape_of
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
-from dpfda.records.frames import Container
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
 from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.choices import public_size, stated_size

@@ -15,9 +15,8 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
 from dpfda.records.containers import check_dimensions, shape_of
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import Handed
-from dpfda.records.frames import Container
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import unit_codes, units_of
 from dpfda.spine.arguments import Functions
 from dpfda.spine.choices import is_basis

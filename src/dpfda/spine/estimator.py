@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.budgets import asked
 from dpfda.privacy.caveats import count_copy
-from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import Paying, read_ledger
+from dpfda.privacy.guarantees import Guarantee, asked
+from dpfda.privacy.ledger.named import Paying, read_ledger
 from dpfda.records.frames import Container
 from dpfda.spine.base import base
 from dpfda.spine.embedding import embedded
@@ -140,9 +139,9 @@ class Estimator(_Base):  # type: ignore[misc]
         own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
         cls.__signature__ = Signature(own)
 
-    def _keep(self, given: Mapping[str, Any]) -> None:
+    def _keep(self, given: Mapping[str, object]) -> None:
         """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
-        fields = given["fields"]
+        fields = cast("Mapping[str, object]", given["fields"])
         for name, value in given.items():
             if name not in ("self", "fields", "__class__"):
                 setattr(self, name, value)

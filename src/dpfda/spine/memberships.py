@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.groups import level_name
 from dpfda.spine.choices import check_groups
 
+# Groups as an estimator has them: a list, or lists by the names of columns.
+Levels: TypeAlias = Sequence[object] | Mapping[str, Sequence[object]] | None
 # In the place of a group's number: a label that is none of the levels, and no label.
 OTHER, NONE = -1, -2
 
@@ -213,9 +215,7 @@ def _found(memberships: list[Key], y: object) -> dict[Key, object]:
     return found
 
 
-def flat(
-    levels: Sequence[object] | Mapping[str, Sequence[object]] | None,
-) -> Sequence[object] | None:
+def flat(levels: Levels) -> Sequence[object] | None:
     """The groups in one list, where they are named by the labels of several columns."""
     if not isinstance(levels, Mapping):
         return levels
@@ -243,7 +243,7 @@ def divided(n: int, sizes: Sequence[int], least: int = 2) -> list[int]:
     return [max(least, end - start) for start, end in pairwise(ends)]
 
 
-def units_planned(n: int | Mapping[object, int], levels: Any) -> dict[object, int]:
+def units_planned(n: int | Mapping[object, int], levels: Levels) -> dict[object, int]:
     """Units of each group: as stated, or of all divided evenly; of two where no groups are named."""
     if isinstance(n, Mapping):
         return {level: whole(size, "n", 2) for level, size in n.items()}
@@ -253,7 +253,7 @@ def units_planned(n: int | Mapping[object, int], levels: Any) -> dict[object, in
 
 
 def parted(
-    y: object, given: Any, count: int, own: list[Key] | None, neighbours: Neighbours, invalid: str
+    y: object, given: Levels, count: int, own: list[Key] | None, neighbours: Neighbours, invalid: str
 ) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
     """Names of the groups; how many units each has; and which records are its own. Private.
 
@@ -264,10 +264,10 @@ def parted(
     """
     factors = factors_of(y, given, neighbours)
     if factors:
-        y, given = labels_together(y, factors), flat(factors)
+        y, given = labels_together(y, factors), factors
     stated = given is not None
     memberships, other = read_memberships(y, count, own, invalid, stated)
-    levels = read_levels(given, memberships, y, neighbours)
+    levels = read_levels(flat(given), memberships, y, neighbours)
     names = names_of_levels(levels)
     keys = [level_key(level) if stated else label_key(level) for level in levels]
     rows = [np.array([own == key for own in memberships], dtype=bool) for key in keys]

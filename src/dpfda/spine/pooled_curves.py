@@ -23,7 +23,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import planner, read_ledger, stamp
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import planner, stamp
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan

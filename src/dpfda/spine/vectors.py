@@ -25,7 +25,8 @@ from dpfda.privacy.guarantees import (
     Guarantee,
     added,
 )
-from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import PlanAgain, Prepared, recomputed
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
 from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units

@@ -23,7 +23,8 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, planner, recomputed, stamp
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import PlanAgain, Prepared, planner, recomputed, stamp
 from dpfda.publication.integers import publish_integers, publish_steps
 from dpfda.publication.tables import ShareTable
 from dpfda.spine.choices import sizes_for, stated_size

@@ -12,7 +12,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
 from dpfda.spine.arguments import Beside, Columns, Labels, Number, Payer, Place, Protected

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import WEIGHTS, by, read_by, read_labels, read_weights, weights_taken
+from dpfda.command.columns import WEIGHTS, by, ends, read_by, read_labels, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import NamedColumns, ends, named
+from dpfda.command.reading import NamedColumns, named
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Summary

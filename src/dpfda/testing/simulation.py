@@ -19,14 +19,14 @@ from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.search import SearchPlan
 from dpfda.mean.two_looks import LooksPlan, looked
-from dpfda.mechanisms import Design
+from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
-from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.frames import Container
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction

@@ -8,7 +8,7 @@ from typing import Literal
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown, whole
-from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import budget
 
 
 @dataclass(frozen=True)

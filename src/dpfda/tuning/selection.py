@@ -14,12 +14,12 @@ from flint import arb
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.exactness import BitSource, draw_rounded, enclosed
 from dpfda.numerics.parameters import exact, readable, shown
-from dpfda.privacy.budgets import budget
-from dpfda.privacy.caveats import joined
+from dpfda.privacy.caveats import already_charged, joined
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours, PureDP, within
-from dpfda.publication import already_charged, certified_entry, charge, read_ledger
+from dpfda.privacy.guarantees import Neighbours, PureDP, budget, within
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import certified_entry, charge
 
 # Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
 RUNS_EACH = 10

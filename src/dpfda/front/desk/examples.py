@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.command.columns import read_covariates
+from dpfda.command.columns import ends, parse_points, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.functions import read_options
-from dpfda.command.reading import Curves, ends, parse_points
+from dpfda.command.reading import Curves
 from dpfda.front.desk.fields import BESIDE, Stated
 from dpfda.front.desk.studies import Draft, planned
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.publication import already_charged
+from dpfda.privacy.caveats import already_charged
 from dpfda.views.shapes import View
 
 # So many different curves are made up; larger populations repeat them.

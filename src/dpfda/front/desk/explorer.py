@@ -25,8 +25,9 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import choice, exact, real, shown, whole
 from dpfda.numerics.words import several
+from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.words import number
-from dpfda.publication import MeanPlan, already_charged
+from dpfda.publication import MeanPlan
 from dpfda.publication.averages import publish_curve
 from dpfda.releases.facts import sections
 from dpfda.releases.function import ReleasedFunction

@@ -48,10 +48,11 @@ from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import choice, reals, shown, whole
+from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, for_group
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.publication import already_charged, stamp
+from dpfda.publication import stamp
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Domain, PrivacyUnit

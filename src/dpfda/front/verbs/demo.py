@@ -38,7 +38,7 @@ def demo(*, out: Path = Path("dpfda-demo")) -> None:
 
     from dpfda.datasets import load_temperatures
     from dpfda.mean.estimator import PrivateMean
-    from dpfda.publication import already_charged
+    from dpfda.privacy.caveats import already_charged
     from dpfda.releases.files import check_writable
     from dpfda.spine.settings import Domain
 

@@ -23,7 +23,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.publication import NAMED, Paying
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.integers import publish_steps
 
 # Coefficients have columns of length at most 2^15.

@@ -25,7 +25,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
-from dpfda.publication import NAMED, Paying, recomputed
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import recomputed
 from dpfda.publication.integers import MINIMISER, OBJECTIVE, publish_perturbed
 
 # Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.

@@ -23,7 +23,8 @@ from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.publication import NAMED, Paying, publish_integers
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import publish_integers
 from dpfda.records.features import feature_ball
 
 Budget = PureDP | ApproximateDP | ZeroConcentratedDP

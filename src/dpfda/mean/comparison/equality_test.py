@@ -25,15 +25,16 @@ from dpfda.numerics.parameters import choice, known, probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.privacy.words import number
-from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, stamp
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, stamp
 from dpfda.publication.integers import publish_integers, statistic_noise
 from dpfda.publication.shares import Sharing
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import POINTS
-from dpfda.spine.estimator import Estimator, read_ledger
+from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Reading, Settings
 

@@ -27,8 +27,8 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import Column, cells_in, cells_taken
-from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.frames import Container
+from dpfda.records.dask_arrays import sample
+from dpfda.records.frames import Container, is_dask
 from dpfda.releases.groups import level_name
 from dpfda.spine.arguments import (
     Bounds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -55,7 +55,7 @@ class MonthCurves(Curves):
         from dpfda.command.files import relabelled
         from dpfda.mean.running.months import Months
 
-        made, typed = cast("PrivateRunningMean", estimator), getattr(given, "typed", {})
+        made, typed = cast("PrivateRunningMean", estimator), given.typed
         if given.state.exists():
             months = made.resume(given.state, given.moved)
         elif given.month != 1:
@@ -87,44 +87,26 @@ class Monthly(Publication):
     """Months: what was chosen for the first one need not be typed again."""
 
     def told(self) -> list[Option]:
-        kept = self._kept()
+        panels = (o.PRIVACY, o.BOUND, o.CURVE, o.READING)
         return [
-            replace(option, default=None, usual=str(kept[option.name] or ""))
-            if option.name in kept
-            else option
+            option.kept() if option.panel in panels and option.name not in ANEW else option
             for option in super().told()
         ]
 
     def run(self, given: Given) -> None:
         from dpfda.mean.running.months import first_typed
 
-        kept = self._kept()
-        typed = {name: getattr(given, name) for name in kept}
-        typed = {name: value for name, value in typed.items() if value not in (None, ())}
         before = first_typed(given.state, given.moved) if given.state.exists() else {}
-        # Of a state nothing else is an option.
-        others = kept.keys() - (BUDGET if typed.keys() & set(BUDGET) else ())
-        before = {name: value for name, value in before.items() if name in others}
-        super().run(Given(**vars(given) | before | typed | {"typed": typed}))
+        # Of a state nothing else is an option; a budget that is typed is the whole one.
+        anew = {*given.typed, *(BUDGET if {*given.typed} & {*BUDGET} else ())}
+        kept = {option.name for option in self.told() if option.standing is not REQUIRED} - anew
+        super().run(Given(**vars(given) | {name: before[name] for name in kept & before.keys()}))
 
     def estimator(self, given: Given) -> Summary:
-        # What neither was typed nor is in the state.
-        for name, default in self._kept().items():
-            if getattr(given, name) is None:
-                setattr(given, name, default)
         made = super().estimator(given)
         # Bounds have no default, though they need not be typed again.
         cast("PrivateRunningMean", made).stated()
         return made
-
-    def _kept(self) -> dict[str, object]:
-        """Options that the state keeps, by name, with their defaults."""
-        panels = (o.PRIVACY, o.BOUND, o.CURVE, o.READING)
-        return {
-            option.name: None if option.default is REQUIRED else option.default
-            for option in super().told()
-            if option.panel in panels and option.name not in ANEW
-        }
 
 
 VERB = Monthly(

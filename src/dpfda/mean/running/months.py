@@ -27,7 +27,8 @@ from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import Paying, charge, stamp
+from dpfda.privacy.ledger.named import Paying
+from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL

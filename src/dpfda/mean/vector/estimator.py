@@ -22,9 +22,8 @@ from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
-from dpfda.records.frames import Container
+from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import (
     Bounds,

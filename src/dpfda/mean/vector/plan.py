@@ -35,9 +35,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
+from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.privacy.words import number
-from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
-from dpfda.publication.distance_noise import Telling
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared
+from dpfda.publication.distances import Telling
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed

@@ -54,7 +54,8 @@ from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import MeanPlan, charge, recomputed
 from dpfda.publication.averages import check, publish
 from dpfda.publication.distances import with_distance
 from dpfda.publication.means import Framed

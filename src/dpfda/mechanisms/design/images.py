@@ -32,8 +32,9 @@ from dpfda.bounds import Bound, ValueBounds
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design.lines import WORTH_A_DELTA, WORTH_A_TAIL
 from dpfda.mechanisms.protocol import Measurement
-from dpfda.noise import KNormNoise, NoiseLaw, block_ratio, body_noise, gaussian_on_body, pure_budget
+from dpfda.noise import KNormNoise, NoiseLaw, body_noise, gaussian_on_body, pure_budget
 from dpfda.numerics.aggregate import exact_product
+from dpfda.privacy.composition.block_profile import block_ratio
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 CELLS, POWER, FULL = 0.82, 0.5, 0.35

@@ -23,18 +23,20 @@ from functools import lru_cache
 from flint import arb
 
 from dpfda.numerics.errors import ConversionError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.numerics.parameters import whole
-from dpfda.privacy.composition.rounding import (
+from dpfda.numerics.exactness import (
     PRECISION,
     SMALLEST,
     at_least,
     bits_for,
+    enclosed,
     log_of,
-    narrowed,
+    precision,
     root_at_least,
     turning,
+    upper_end,
 )
+from dpfda.numerics.parameters import whole
+from dpfda.numerics.specials import halved, narrowed
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
@@ -265,10 +267,7 @@ def _guessed(mu: float, delta: float) -> Fraction | None:
         low, high = high, 2 * high
     if not over(low):
         return None
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if over(middle) else (low, middle)
-    return Fraction(high * (1 + 1e-11))
+    return Fraction(halved(over, low, high) * (1 + 1e-11))
 
 
 @lru_cache(maxsize=4096)

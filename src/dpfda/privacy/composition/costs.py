@@ -24,8 +24,9 @@ from functools import lru_cache
 from flint import acb, arb
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.exactness import PRECISION, at_least, enclosed, precision, turning, upper_end
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.specials import narrowed
 from dpfda.privacy.composition.block_profile import loss_weights
 from dpfda.privacy.composition.conversions import for_replace_one, gaussian_delta
 from dpfda.privacy.composition.losses import (
@@ -40,7 +41,6 @@ from dpfda.privacy.composition.losses import (
     RangeLoss,
     loss_of,
 )
-from dpfda.privacy.composition.rounding import PRECISION, at_least, narrowed, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, checked_guarantee, within
 
 # Of symmetric additive laws, which one Laplace variable of their epsilon covers.

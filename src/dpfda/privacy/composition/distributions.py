@@ -36,10 +36,9 @@ from functools import lru_cache
 
 from flint import arb, fmpz_poly
 
-from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.exactness import PRECISION, SMALLEST, at_least, enclosed, precision, upper_end
 from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.losses import ConcentratedLoss, GaussianLoss, Loss
-from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least
 
 # Bits of a mass below those of the target delta, and the share of it that may be cut off at a time.
 BITS_BELOW = 64

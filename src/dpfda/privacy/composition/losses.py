@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.exactness import enclosed, precision
+from dpfda.numerics.exactness import PRECISION, at_least, bits_for, enclosed, precision, root_at_least
 from dpfda.numerics.parameters import below_one, positive, readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.conversions import (
@@ -29,7 +29,6 @@ from dpfda.privacy.composition.conversions import (
     pure_rho,
     zcdp_delta,
 )
-from dpfda.privacy.composition.rounding import PRECISION, at_least, bits_for, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 # A number in a stored loss has at most so many digits above and below the bar.

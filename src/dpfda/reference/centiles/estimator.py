@@ -16,7 +16,7 @@ from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import Prepared
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
 from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile

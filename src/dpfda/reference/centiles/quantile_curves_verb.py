@@ -1,9 +1,10 @@
 """`dpfda quantile-curves`: publish quantile curves of curves, or of few visits a person."""
 
 from dpfda.command import options as o
+from dpfda.command.columns import read_levels
 from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Curves, read_levels
+from dpfda.command.reading import Curves
 
 VERB = Publication(
     name="quantile-curves",
