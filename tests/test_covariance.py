@@ -22,7 +22,7 @@ from dpfda.bases.ordinary import ordinary_modes
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance import deviations
-from dpfda.covariance.design import best_symmetric, nearest_positive, symmetric_laws
+from dpfda.covariance.design import best_symmetric, symmetric_laws
 from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.estimator import first_stage
 from dpfda.covariance.release import ReleasedCovariance
@@ -44,6 +44,7 @@ from dpfda.privacy.words import number
 from dpfda.publication.moments import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.releases.moments import nearest_positive
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

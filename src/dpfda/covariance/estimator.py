@@ -13,8 +13,7 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.covariance.deviations import Deviations, Paired, measured, outer_sum
 from dpfda.covariance.plan import CovariancePlan
-from dpfda.covariance.pooled import PooledCovariance
-from dpfda.covariance.publish import Stage, release_covariance, released_count
+from dpfda.covariance.publish import PooledCovariance, Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance

@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, nearest_positive, radius_grid
+from dpfda.covariance.design import fitted_shrinkage, radius_grid
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
@@ -41,6 +41,7 @@ from dpfda.releases.base import Column, checked
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.moments import nearest_positive
 from dpfda.releases.promise import (
     AddedNoise,
     charged,

@@ -29,7 +29,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import below_one, length, shown
+from dpfda.numerics.parameters import below_one, length
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
@@ -43,8 +43,8 @@ from dpfda.spine.curves import POINTS
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled_curves import (
-    NOISES,
     PooledPlan,
+    noise_of_table,
     planned_ends,
     pooled_observations,
     pooled_plan,
@@ -211,20 +211,10 @@ def _asked(estimator: Estimator) -> Deviations:
     """What deviations are asked for; and everything that these estimates have no use for is refused."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
     asked = Deviations(estimator.bounds, Center.of(estimator.center), False)
-    embedding = embedding_of(reading)
-    for name, given, default in (
-        ("basis", estimator.basis, None),
-        ("standardize", reading.standardize, False),
-        ("embed", embedding, None),
-        ("radius_share", asked.given.radius_share, None),
-        ("functions", law.functions, None),
-    ):
-        if given is not default:
-            words = f"be {'$none' if default is None else default} for {SUMMARY}"
-            raise ParameterError(name, words, shown(given), REMEDY)
-    if law.law not in NOISES:
-        words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
-        raise ParameterError("mechanism", words, shown(law.law), REMEDY)
+    noise_of_table(
+        law.law, SUMMARY, REMEDY, basis=estimator.basis, standardize=reading.standardize,
+        embed=embedding_of(reading), radius_share=asked.given.radius_share, functions=law.functions,
+    )  # fmt: skip
     if asked.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
         raise ParameterError("center", words, "'pairs'", REMEDY)

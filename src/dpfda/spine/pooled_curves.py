@@ -114,6 +114,18 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
     return ends[0], ends[1]
 
 
+def noise_of_table(noise: object, summary: str, remedy: str, **others: object) -> str:
+    """The noise that is asked for a table; whatever else is given, and of no use to it, is refused."""
+    for name, value in others.items():
+        if value is not None and value is not False:
+            words = f"be {'False' if value is True else '$none'} for {summary}"
+            raise ParameterError(name, words, shown(value), remedy)
+    if not isinstance(noise, str) or noise not in NOISES:
+        words = f"be 'auto', 'laplace' or 'gaussian' for {summary}"
+        raise ParameterError("mechanism", words, shown(noise), remedy)
+    return noise
+
+
 def pooled_observations(
     settings: Settings, X: object, groups: object = None
 ) -> tuple[Observations, Floats, tuple[float, float], bool]:

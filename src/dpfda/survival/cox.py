@@ -27,7 +27,7 @@ from dpfda.spine.settings import Reading
 from dpfda.survival.cox_plan import METHODS, CoxPlan, cox_plan, publish_cox
 from dpfda.survival.cox_release import TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import LENGTH_BITS, FollowedUp
-from dpfda.survival.endings import Coding
+from dpfda.survival.follow_ups import Coding
 
 
 class PrivateCox(Estimator):
