@@ -23,8 +23,8 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance import deviations
 from dpfda.covariance.design import best_symmetric, symmetric_laws
-from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.estimator import first_stage
+from dpfda.covariance.publish import outer_sum
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError

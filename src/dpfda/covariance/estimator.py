@@ -11,9 +11,16 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.covariance.deviations import Deviations, Paired, measured, outer_sum
+from dpfda.covariance.deviations import Deviations, Paired
 from dpfda.covariance.plan import CovariancePlan
-from dpfda.covariance.publish import PooledCovariance, Stage, release_covariance, released_count
+from dpfda.covariance.publish import (
+    PooledCovariance,
+    Stage,
+    measured,
+    outer_sum,
+    release_covariance,
+    released_count,
+)
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance

@@ -1,4 +1,4 @@
-"""From a private sum of outer products to a released covariance or components: draw, add, wrap.
+"""From deviations to a released covariance or components: add up their products, draw, add, wrap.
 
 The caller has charged the ledger for the whole release before anything here draws noise. What can be
 refused is refused before that, by `CovariancePlan.check`; after it every step is
@@ -8,7 +8,7 @@ are (`PooledCovariance`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -18,7 +18,6 @@ import numpy as np
 
 from dpfda.bases.protocol import Functions
 from dpfda.covariance.components_release import ReleasedComponents, ordered
-from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import FLOOR_DRAWS, ReleasedCovariance
 from dpfda.covariance.strategies import MOMENTS
@@ -26,7 +25,8 @@ from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -44,8 +44,12 @@ from dpfda.releases.staged import Selection
 from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.estimator import read_ledger
-from dpfda.spine.pooled import PooledSum, Rows, Size
+from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
+from dpfda.spine.sums import LARGE
+
+# Rows that are embedded at a time: a public number, below the limit of the exact sum.
+BLOCK = 1024
 
 
 def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
@@ -232,6 +236,72 @@ def _complement(found: Floats) -> Floats:
     return np.asarray(np.linalg.svd(found, full_matrices=True)[0][:, rank:])
 
 
+def outer_sum(
+    curves: Curves, stage: Stage, components: int, rows: Iterable[Rows] | None = None
+) -> OuterSum:
+    """Subtract the center, embed, clip, round, multiply out and add up.
+
+    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
+    again.
+    """
+    total = OuterSum(components)
+    with np.errstate(all="ignore"):
+        for some in _deviations(curves, stage, components) if rows is None else rows:
+            total.add(stage.plan.ball.clip(some))
+    return total
+
+
+def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
+    """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
+    size, lengths, kept = stage.components, [], []
+    everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
+    for rows in _deviations(curves, stage, everything):
+        lengths.append(row_lengths(rows))
+        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
+    return np.concatenate(lengths), kept
+
+
+def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
+    """Coefficients of the deviations from the center, a block at a time."""
+    plan = stage.plan
+    # Pairs are differences already.
+    center = 0.0 if plan.about["center"] == "pairs" else stage.center
+    # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
+    largest = np.finfo(np.float64).max / 4
+    center, lower, upper = (np.clip(each, -largest, largest) for each in (center, *_bounds(plan)))
+    # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    analysis = plan.basis.analysis
+    public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
+    public, unit = public[:, :components], exponent - bits
+    if curves.values.size >= LARGE and curves.usable.all():
+        from dpfda.numerics import numba_coefficients as loops
+
+        zero = np.zeros(public.shape[0])
+        lower, upper, center = lower + zero, upper + zero, center + zero
+        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
+        for start in range(0, curves.usable.size, BLOCK):
+            block = curves.values[start : start + BLOCK]
+            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
+            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
+        return
+    with np.errstate(all="ignore"):
+        for start in range(0, curves.usable.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            centered = np.clip(curves.values[rows], lower, upper)
+            centered -= center
+            if not curves.usable[rows].all():
+                centered[~curves.usable[rows]] = 0.0
+            yield product(centered, public, exponent, bits)
+
+
+def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:
+    """What values are clipped to: the bounds on a record, where these are on values."""
+    written = plan.bounded["records"]
+    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
+        return np.array(-np.inf), np.array(np.inf)
+    return np.array(written["lower"]), np.array(written["upper"])
+
+
 # A public center that deviations are bounded around.
 CENTER = InPython("center=Center(curve, radius=length)")
 
@@ -302,12 +372,12 @@ class PooledCovariance(PooledSum):
         made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
         return {"reading": self.settings.reading.rules, "integers": [*made, plan.basis.to_json()]}
 
-    def read(self, X: Records, y: Beside = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> tuple[Cells, ...]:
         basis = self.plan.basis
         curves = unit_curves(self.settings, basis, read_curves(self.settings, basis, X)[0], None)[0]
         return curves.values, curves.usable
 
-    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+    def add_up(self, rows: tuple[Cells, ...], codes: Integers | None) -> IntegerSum:
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
 
