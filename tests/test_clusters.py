@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from dpfda import Domain, PrivacyUnit, PrivateCurveClusters, Reading, load
 from dpfda.clusters.plan import CELLS, SUMS, ClustersPlan
-from dpfda.clusters.release import Lattice, ball_of, nearest
+from dpfda.clusters.stages import Lattice, ball_of, nearest
 from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.noise import KNormNoise, gaussian_ratio
 from dpfda.numerics.aggregate import IntegerSum

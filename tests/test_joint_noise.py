@@ -19,7 +19,7 @@ from dp_accounting.pld import PLDAccountant
 
 from dpfda import PrivacyUnit, PrivateCurveClusters, PrivateCurveSampler, PrivateScalarOnFunction, load
 from dpfda.clusters.plan import CELLS, SUMS
-from dpfda.clusters.release import ball_of
+from dpfda.clusters.stages import ball_of
 from dpfda.errors import StorageError
 from dpfda.noise import gaussian_ratio
 from dpfda.privacy.composition import GaussianLoss

@@ -11,15 +11,8 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.clusters.release import (
-    AXES,
-    Lattice,
-    ReleasedCurveClusters,
-    Sums,
-    ball_of,
-    nearest,
-    unit_rows,
-)
+from dpfda.clusters.release import ReleasedCurveClusters
+from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
