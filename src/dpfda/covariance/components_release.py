@@ -203,11 +203,8 @@ class ReleasedComponents(OnBasis):
         if values.ndim != 2:
             raise ParameterError("X", "be a matrix", f"{values.ndim} dimension(s)", "Reshape your data.")
         if values.shape[1] != self.center.size:
-            raise ParameterError(
-                "X",
-                f"have one column a grid point ({self.center.size} features)",
-                f"shape {values.shape}",
-            )
+            words = f"have one column a grid point ({self.center.size} features)"
+            raise ParameterError("X", words, f"shape {values.shape}")
         if not np.all(np.isfinite(values)):
             raise ParameterError("X", "be finite", "NaN or inf")
         return np.asarray((values - self.center) @ self.basis.analysis @ self.vectors)

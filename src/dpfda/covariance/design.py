@@ -201,8 +201,5 @@ def check_signal(size: int, epsilon: Fraction) -> None:
         If the number of units times epsilon exceeds 10^12.
     """
     if size * epsilon > LARGEST_SIGNAL:
-        raise ParameterError(
-            "epsilon",
-            "be at most 1e12 over the number of units for the exponential mechanism",
-            readable(epsilon),
-        )
+        words = "be at most 1e12 over the number of units for the exponential mechanism"
+        raise ParameterError("epsilon", words, readable(epsilon))

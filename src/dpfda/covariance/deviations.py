@@ -142,22 +142,15 @@ class Deviations:
         """
         if self.unbounded and self.given.radius is not None and not self.chosen:
             if self.word in ("auto", "private", "bound"):
-                raise ParameterError(
-                    "bounds",
-                    "be given where the center is not",
-                    "None",
-                    "Pass a public curve as $center, or $bounds.",
-                    center=InPython("center"),
-                )
+                words = "be given where the center is not"
+                remedy = "Pass a public curve as $center, or $bounds."
+                raise ParameterError("bounds", words, "None", remedy, center=InPython("center"))
             return L2Ball(cast("float", self.given.radius))
         bound = read_bounds(self.bounds, self.standardize)
         if not isinstance(bound, ValueBounds | L2Ball):
-            raise ParameterError(
-                "bounds",
-                "be (lower, upper), ValueBounds or L2Ball for a covariance",
-                type(bound).__name__,
-                "Outer products are bounded through the l2 length of a deviation.",
-            )
+            words = "be (lower, upper), ValueBounds or L2Ball for a covariance"
+            remedy = "Outer products are bounded through the l2 length of a deviation."
+            raise ParameterError("bounds", words, type(bound).__name__, remedy)
         return bound
 
     def center_on(self, grid: Floats) -> Floats | None:

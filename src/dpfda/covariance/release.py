@@ -227,12 +227,9 @@ class ReleasedCovariance(CovarianceSurface):
         and the public center, nor on sampling. Refused where the count was released with noise.
         """
         if self._bandless:
-            raise ParameterError(
-                "public_size",
-                "be given for a band",
-                "a count that was released with noise",
-                "The error of the ratio depends on exact values.",
-            )
+            words = "be given for a band"
+            remedy = "The error of the ratio depends on exact values."
+            raise ParameterError("public_size", words, "a count that was released with noise", remedy)
         level = checked(self, level, simultaneous, of, exact).level
         given = self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)
