@@ -25,7 +25,6 @@ from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.pairs import cells_along
 from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
 from dpfda.covariance.strategies import MEAN, MOMENTS, Center, MatrixNoise
-from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -35,7 +34,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
 from dpfda.publication import NAMED, Paying, Prepared, charge, planner, stamp
 from dpfda.publication.tables import OfTable, ShareTable
-from dpfda.records.observations import CORNERS, Observations
+from dpfda.records.observations import Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
@@ -275,8 +274,7 @@ def _released_mean(
     plan: PooledPlan, found: Observations, certificate: Certificate
 ) -> ReleasedPooledMean:
     """The mean as `PrivateMean` would release it. The ledger has been charged for the whole."""
-    cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)
-    noisy, achieved = _drawn(plan.table, IntegerSum.of(found.shares(cells, plan.bounds, UNIT)))
+    noisy, achieved = _drawn(plan.table, IntegerSum.of(plan.shares(found)))
     tuning = {**plan.tuning, "noise": plan.table.described}
     own = certificate.fulfilled(achieved, tuning, plan.bounded)
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, own, {**plan.about, **stamp()})

@@ -24,7 +24,6 @@ from typing import cast
 
 import numpy as np
 
-from dpfda.bases.cells import CellGrid
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.strategies import TwoLooks
@@ -32,7 +31,6 @@ from dpfda.mean.streams import InBlocks
 from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.mean.vector.together import publish_together
 from dpfda.mechanisms import COUNT_SCALE
-from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, length, real, shown
@@ -41,7 +39,6 @@ from dpfda.privacy.guarantees import Neighbours, split
 from dpfda.publication import NAMED, MeanPlan, Paying, Prepared
 from dpfda.records import Curves
 from dpfda.records.frames import Container
-from dpfda.records.observations import CORNERS
 from dpfda.records.weights import Weights, check_weights, weight_shares
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import Beside, Labels, Records
@@ -93,8 +90,7 @@ def prepare_pooled(
             estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
             ends=ends, bounds=bounds,
         )  # fmt: skip
-        cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
-        return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
+        return Prepared(plan, IntegerSum.of(plan.shares(found)))
 
 
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
@@ -113,13 +109,8 @@ class PooledVisits(PooledTable[ReleasedPooledMean]):
     plan: PooledPlan
 
     @property
-    def cells(self) -> CellGrid:
-        """Public cells of time."""
-        return CellGrid.regular(self.numbers // CORNERS, self.plan.ends)
-
-    @property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
-        made = [self.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
+        made = [self.plan.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
         return {"reading": self.invalid, "integers": made}
 
     def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
@@ -128,8 +119,7 @@ class PooledVisits(PooledTable[ReleasedPooledMean]):
             found, _, ends, _ = pooled_observations(self.settings, X, groups)
             if ends != plan.ends:
                 raise ParameterError("X", f"be on the domain {start:g} to {end:g} of all", "another")
-            sums = found.shares(self.cells, plan.bounds, UNIT)
-            return IntegerSum(self.numbers).add_totals(sums, found.units)
+            return IntegerSum(self.numbers).add_totals(plan.shares(found), found.units)
 
 
 def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:

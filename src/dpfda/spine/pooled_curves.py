@@ -59,6 +59,15 @@ class PooledPlan(CornersPlan[ReleasedPooledMean]):
 
     ends: tuple[float, float] = (0.0, 1.0)
 
+    @property
+    def cells(self) -> CellGrid:
+        """Public cells of time."""
+        return CellGrid.regular(self.table.cells // CORNERS, self.ends)
+
+    def shares(self, seen: Observations) -> list[int]:
+        """Sums over units of their shares of the corners of the cells. Private."""
+        return seen.shares(self.cells, self.bounds, UNIT)
+
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
         about = {**self.about, **stamp()}
         return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
