@@ -153,19 +153,20 @@ class Coding:
 
 def read_follow_ups(
     coding: Coding, levels: Sequence[object], invalid: str, time: object, event: Labels = None,
-    start: Labels = None, by: Labels = None,
+    start: Labels = None, by: Labels = None, called: tuple[str, str] = ("time", "event"),
 ) -> Rows:  # fmt: skip
     """Times, endings, groups, which follow-ups are usable and, with `start`, where they begin. Private.
 
     coding, levels: Public: what codes of `event` and labels of `by` mean.
+    called: Names of the first two in refusals.
     Raises DataError with the row of a follow-up that cannot be used, unless repairing.
     """
-    times = column_of(time, "time")[0]
+    times = column_of(time, called[0])[0]
     count = len(times)
     ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
     starts = None if start is None else column_of(start, "start")[0]
     member = np.zeros(count, dtype=np.int64) if by is None else members(by, levels, "by")
-    for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
+    for column, name in ((ends, called[1]), (starts, "start"), (member, "by")):
         if column is not None and len(column) != count:
             raise DataError(f"{name} must have one entry a follow-up ({count}); found {len(column)}.")
     if invalid == "refuse":
@@ -175,9 +176,9 @@ def read_follow_ups(
         if (member == OTHER).any():
             raise none_of("by", "levels", levels, int(np.argmax(member == OTHER)), "by")
     offences = {
-        ("event", "have a code for every follow-up; found none"): ends < CENSORED,
+        (called[1], "have a code for every follow-up; found none"): ends < CENSORED,
         ("by", "have a level for every follow-up; found none"): member < 0,
-        ("time", "be finite; found one that is missing or is not"): ~np.isfinite(times),
+        (called[0], "be finite; found one that is missing or is not"): ~np.isfinite(times),
         ("start", "be before the end; found one that is not"): _late(starts, times),
     }
     if invalid == "refuse":
