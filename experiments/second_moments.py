@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from dpfda import PrivateCovariance, PrivateFPCA
-from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.strategies import SCORES_SHARE, Center, MatrixNoise
+from dpfda.releases.moments import nearest_positive
 from experiments import common
 from experiments.atlas import CurveSet, curve_sets
 from experiments.common import Floats

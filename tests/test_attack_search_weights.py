@@ -25,7 +25,7 @@ from dpfda.front.agreed import agreed_sum
 from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mean.weighted import weighted_sum
+from dpfda.mean.variants import weighted_sum
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design.radii import search_edges
 from dpfda.noise.shares import UNIT

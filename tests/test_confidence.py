@@ -7,8 +7,8 @@ from scipy import stats
 from dpfda import PrivateComparison, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.mean.variance import both_plans, squares_of
 from dpfda.mean.variance_release import RELEASED
+from dpfda.mean.variants import both_plans, squares_of
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import Curves

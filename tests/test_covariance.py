@@ -22,9 +22,10 @@ from dpfda.bases.ordinary import ordinary_modes
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance import deviations
-from dpfda.covariance.design import best_symmetric, nearest_positive, symmetric_laws
-from dpfda.covariance.deviations import outer_sum
+from dpfda.covariance import publish as publishing
+from dpfda.covariance.design import best_symmetric, symmetric_laws
 from dpfda.covariance.estimator import first_stage
+from dpfda.covariance.publish import outer_sum
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
@@ -44,6 +45,7 @@ from dpfda.privacy.words import number
 from dpfda.publication.moments import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.releases.moments import nearest_positive
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -937,8 +939,8 @@ def test_deviations_of_many_curves_are_those_of_few_to_the_last_bit(center, boun
     stage, _ = first_stage(prepared, prepared.plan.certified())
     found = []
     for large in (curves.size + 1, 1):
-        monkeypatch.setattr(deviations, "LARGE", large)
-        lengths, rows = deviations.measured(prepared.total, stage)
+        monkeypatch.setattr(publishing, "LARGE", large)
+        lengths, rows = publishing.measured(prepared.total, stage)
         total = outer_sum(prepared.total, stage, stage.components).through(lambda matrix: matrix)
         found.append((lengths.tolist(), [[part.tolist() for part in some] for some in rows], total))
     assert found[0] == found[1]

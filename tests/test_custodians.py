@@ -33,8 +33,7 @@ from dpfda.testing import exact_totals
 
 pytest.importorskip("cryptography")
 
-from dpfda.covariance.deviations import outer_sum
-from dpfda.covariance.publish import Stage
+from dpfda.covariance.publish import Stage, outer_sum
 from dpfda.front.agreed import estimator_from, written_parameters
 from dpfda.front.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked

@@ -23,8 +23,7 @@ from dpfda import (
     PrivateSurvival,
 )
 from dpfda.bounds import L1Ball, L2Ball
-from dpfda.covariance.deviations import outer_sum
-from dpfda.covariance.publish import Stage
+from dpfda.covariance.publish import Stage, outer_sum
 from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP

@@ -18,7 +18,7 @@ from dpfda import PrivateMean
 from dpfda.bases.cells import CellGrid
 from dpfda.errors import DataError, ParameterError
 from dpfda.estimates.pooled import CORNERS, PooledMean, cells_for
-from dpfda.mean.sparse import prepare_pooled
+from dpfda.mean.variants import prepare_pooled
 from dpfda.noise import KNormNoise
 from dpfda.noise.shares import UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum

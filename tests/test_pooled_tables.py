@@ -9,7 +9,7 @@ import pytest
 from dpfda import Domain, PrivacyUnit, PrivateMean, PrivateSurvival, load
 from dpfda.bounds import L2Ball
 from dpfda.errors import CustodyError, DataError, ParameterError, StorageError
-from dpfda.mean.sparse import prepare_pooled
+from dpfda.mean.variants import prepare_pooled
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records import LongCurves

@@ -7,7 +7,7 @@ from scipy.stats import gamma
 from dpfda import Domain, PrivacyUnit, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import DataError, ParameterError
-from dpfda.mean.weighted import weighted_sum
+from dpfda.mean.variants import weighted_sum
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger

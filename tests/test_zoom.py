@@ -226,6 +226,16 @@ def test_counts_get_the_noise_of_their_case_and_nothing_else_leaves(near: float)
         assert asked == [zoom.width_noise(), zoom.place_noise(width), noises[0]]
 
 
+def test_noise_of_counts_that_is_no_integer_is_refused() -> None:
+    zoom, noises = Zoom((0.0, 1.0), 5, ONES, REPLACE), (KNormNoise.equal(3, 7),) * 2
+
+    def draw(law: KNormNoise) -> list[float]:
+        return [0.5 if law in noises else 0] * law.components
+
+    with pytest.raises(DpfdaError, match="must be integers"):
+        zoomed(placed(np.array([0.1, 0.2, 0.3, 0.7, 0.9])), zoom, noises, draw)
+
+
 # What is charged.
 
 

@@ -16,14 +16,13 @@ from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_ro
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import charge, planner, stamp
+from dpfda.publication import planner, stamp
 from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
-from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings
-from dpfda.spine.vectors import VectorPlan
+from dpfda.spine.vectors import VectorPlan, divisor_for
 
 CELLS, SUMS = "counts of cells", "sums of clusters"
 # Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
@@ -41,7 +40,7 @@ RADIUS = 0.6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClustersPlan(VectorPlan):
+class ClustersPlan(VectorPlan[ReleasedCurveClusters]):
     """Plan of clusters of curves.
 
     Parameters
@@ -73,10 +72,7 @@ class ClustersPlan(VectorPlan):
         sizes = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
         return {name: sizes[name] for name in self.parts}
 
-    def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveClusters:
-        """Charge, draw, add. The vectors (units, F) are private."""
-        certificate, achieved = self.certified(), self.whole_achieved()
-        charge(paying, certificate, self.entry())
+    def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedCurveClusters:
         with np.errstate(all="ignore"):
             vectors = np.where(np.isfinite(vectors), vectors, 0.0)
             moments = self.design.published(vectors[:, : self.design.size], self.size)
@@ -93,7 +89,7 @@ class ClustersPlan(VectorPlan):
                 sums = Sums(radius, total.with_noise(self.laws[SUMS].draw()), self.laws[SUMS])
         return ReleasedCurveClusters(
             moments, lattice, cells, noise, anchors, sums, self.basis, np.stack(self.limits),
-            certificate.fulfilled(achieved), {**self.about, **stamp()},
+            certificate, {**self.about, **stamp()},
         )  # fmt: skip
 
     def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
@@ -141,8 +137,7 @@ def clusters_plan(
     ParameterError
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
-    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
-    size = count if planned else size
+    size = divisor_for(settings, count, planned)
     used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
     SymmetricTensorBasis(used)
     worth, growth, decay = PURE if isinstance(guarantee, PureDP) else NORMAL

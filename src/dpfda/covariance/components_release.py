@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import first_signs
+from dpfda.bounds import Bound
 from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
@@ -49,16 +50,22 @@ def stated_deviation(release: Release, mean: ReleasedFunction | None) -> dict[st
     radius = as_number(bound["radius"])
     if bound["kind"] != "deviation" or radius <= 0:
         raise ValueError("second moments need a bound on deviations")
+    stated = None if records is None else bound_from_json(mapping(records))
     how = "a radius that was chosen privately," if "choice" in mechanism else "radius"
-    words = f"deviations from the center clipped to the l2 ball of {how} {radius:g}"
-    if records is not None:
-        stated = bound_from_json(mapping(records))
-        words, records = f"{stated.describe()}; {words}", stated.to_json()
+    written = deviation_bound(how, radius, stated)
     if mean is not None and (
-        records is None or mean.certificate.bound != {**mean.certificate.bound, **records}
+        stated is None or mean.certificate.bound != {**mean.certificate.bound, **stated.to_json()}
     ):
         raise ValueError("the mean has another bound than the records")
-    return {"description": words, "kind": "deviation", "radius": radius, "records": records}
+    return written
+
+
+def deviation_bound(how: str, radius: float, records: Bound | None) -> dict[str, object]:
+    """The bound on deviations of such a radius, with the bound on records where there is one."""
+    words = f"deviations from the center clipped to the l2 ball of {how} {radius:g}"
+    words = words if records is None else f"{records.describe()}; {words}"
+    own = None if records is None else records.to_json()
+    return {"description": words, "kind": "deviation", "radius": radius, "records": own}
 
 
 def stated_reach(radius: object, records: object) -> dict[str, object]:
@@ -198,11 +205,8 @@ class ReleasedComponents(OnBasis):
         if values.ndim != 2:
             raise ParameterError("X", "be a matrix", f"{values.ndim} dimension(s)", "Reshape your data.")
         if values.shape[1] != self.center.size:
-            raise ParameterError(
-                "X",
-                f"have one column a grid point ({self.center.size} features)",
-                f"shape {values.shape}",
-            )
+            words = f"have one column a grid point ({self.center.size} features)"
+            raise ParameterError("X", words, f"shape {values.shape}")
         if not np.all(np.isfinite(values)):
             raise ParameterError("X", "be finite", "NaN or inf")
         return np.asarray((values - self.center) @ self.basis.analysis @ self.vectors)

@@ -192,15 +192,6 @@ def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, si
     return min(found, key=lambda each: each[0])[1]
 
 
-def nearest_positive(matrix: Floats) -> Floats:
-    """The nearest positive semidefinite matrix in the Frobenius norm: negative eigenvalues become 0.
-
-    The set of such matrices is convex, so this moves nothing away from a covariance.
-    """
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
-
-
 def check_signal(size: int, epsilon: Fraction) -> None:
     """Refuse sizes and budgets beyond what the sampler's tuning in floats can tell apart.
 
@@ -210,8 +201,5 @@ def check_signal(size: int, epsilon: Fraction) -> None:
         If the number of units times epsilon exceeds 10^12.
     """
     if size * epsilon > LARGEST_SIGNAL:
-        raise ParameterError(
-            "epsilon",
-            "be at most 1e12 over the number of units for the exponential mechanism",
-            readable(epsilon),
-        )
+        words = "be at most 1e12 over the number of units for the exponential mechanism"
+        raise ParameterError("epsilon", words, readable(epsilon))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
-from dpfda.covariance.plan import CovariancePlan
-from dpfda.covariance.publish import Stage
+from dpfda.covariance.components_release import deviation_bound
 from dpfda.covariance.strategies import (
     PAIRED,
     SCORES_SHARE,
@@ -24,18 +22,12 @@ from dpfda.covariance.strategies import (
     radius_share,
 )
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import below_one, curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
-from dpfda.records.second_moments import OuterSum
 from dpfda.spine.arguments import Bounds
-from dpfda.spine.sums import LARGE
-
-# Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 1024
 
 
 def center_word(center: object) -> str | None:
@@ -150,22 +142,15 @@ class Deviations:
         """
         if self.unbounded and self.given.radius is not None and not self.chosen:
             if self.word in ("auto", "private", "bound"):
-                raise ParameterError(
-                    "bounds",
-                    "be given where the center is not",
-                    "None",
-                    "Pass a public curve as $center, or $bounds.",
-                    center=InPython("center"),
-                )
+                words = "be given where the center is not"
+                remedy = "Pass a public curve as $center, or $bounds."
+                raise ParameterError("bounds", words, "None", remedy, center=InPython("center"))
             return L2Ball(cast("float", self.given.radius))
         bound = read_bounds(self.bounds, self.standardize)
         if not isinstance(bound, ValueBounds | L2Ball):
-            raise ParameterError(
-                "bounds",
-                "be (lower, upper), ValueBounds or L2Ball for a covariance",
-                type(bound).__name__,
-                "Outer products are bounded through the l2 length of a deviation.",
-            )
+            words = "be (lower, upper), ValueBounds or L2Ball for a covariance"
+            remedy = "Outer products are bounded through the l2 length of a deviation."
+            raise ParameterError("bounds", words, type(bound).__name__, remedy)
         return bound
 
     def center_on(self, grid: Floats) -> Floats | None:
@@ -224,16 +209,8 @@ class Deviations:
 
     def described(self, radius: float) -> dict[str, object]:
         """The bound as JSON types: on deviations, and on records where one was given."""
-        at_most = "a radius that is chosen privately, at most" if self.chosen else "radius"
-        words = f"deviations from the center clipped to the l2 ball of {at_most} {radius:g}"
-        if self.unbounded:
-            return {"description": words, "kind": "deviation", "radius": radius, "records": None}
-        return {
-            "description": f"{self.bound.describe()}; {words}",
-            "kind": "deviation",
-            "radius": radius,
-            "records": self.bound.to_json(),
-        }
+        how = "a radius that is chosen privately, at most" if self.chosen else "radius"
+        return deviation_bound(how, radius, None if self.unbounded else self.bound)
 
     def paired(self, curves: Curves, groups: object) -> Paired:
         """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
@@ -262,69 +239,3 @@ class Deviations:
         difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
         both = usable[0:count:2] & usable[1:count:2]
         return Paired(np.where(both[:, None], difference, 0.0), both, curves)
-
-
-def outer_sum(
-    curves: Curves, stage: Stage, components: int, rows: Iterable[Rows] | None = None
-) -> OuterSum:
-    """Subtract the center, embed, clip, round, multiply out and add up.
-
-    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
-    again.
-    """
-    total = OuterSum(components)
-    with np.errstate(all="ignore"):
-        for some in _deviations(curves, stage, components) if rows is None else rows:
-            total.add(stage.plan.ball.clip(some))
-    return total
-
-
-def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
-    """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
-    size, lengths, kept = stage.components, [], []
-    everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
-    for rows in _deviations(curves, stage, everything):
-        lengths.append(row_lengths(rows))
-        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
-    return np.concatenate(lengths), kept
-
-
-def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
-    """Coefficients of the deviations from the center, a block at a time."""
-    plan = stage.plan
-    # Pairs are differences already.
-    center = 0.0 if plan.about["center"] == "pairs" else stage.center
-    # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
-    largest = np.finfo(np.float64).max / 4
-    center, lower, upper = (np.clip(each, -largest, largest) for each in (center, *_bounds(plan)))
-    # The whole matrix is rounded, so that no coefficient depends on how many there are.
-    analysis = plan.basis.analysis
-    public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
-    public, unit = public[:, :components], exponent - bits
-    if curves.values.size >= LARGE and curves.usable.all():
-        from dpfda.numerics import numba_coefficients as loops
-
-        zero = np.zeros(public.shape[0])
-        lower, upper, center = lower + zero, upper + zero, center + zero
-        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
-        for start in range(0, curves.usable.size, BLOCK):
-            block = curves.values[start : start + BLOCK]
-            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
-            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
-        return
-    with np.errstate(all="ignore"):
-        for start in range(0, curves.usable.size, BLOCK):
-            rows = slice(start, start + BLOCK)
-            centered = np.clip(curves.values[rows], lower, upper)
-            centered -= center
-            if not curves.usable[rows].all():
-                centered[~curves.usable[rows]] = 0.0
-            yield product(centered, public, exponent, bits)
-
-
-def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:
-    """What values are clipped to: the bounds on a record, where these are on values."""
-    written = plan.bounded["records"]
-    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
-        return np.array(-np.inf), np.array(np.inf)
-    return np.array(written["lower"]), np.array(written["upper"])

@@ -11,10 +11,16 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.covariance.deviations import Deviations, Paired, measured, outer_sum
+from dpfda.covariance.deviations import Deviations, Paired
 from dpfda.covariance.plan import CovariancePlan
-from dpfda.covariance.pooled import PooledCovariance
-from dpfda.covariance.publish import Stage, release_covariance, released_count
+from dpfda.covariance.publish import (
+    PooledCovariance,
+    Stage,
+    measured,
+    outer_sum,
+    release_covariance,
+    released_count,
+)
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
@@ -142,13 +148,9 @@ class SecondMoments(Estimator):
         settings = self.settings
         asked = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
         if asked.word == "pairs" and settings.unit.private:
-            raise ParameterError(
-                "center",
-                "not be 'pairs' under add/remove neighbours",
-                "'pairs'",
-                "One unit more would change who is paired with whom. Use $center or a curve.",
-                center="private",
-            )
+            words = "not be 'pairs' under add/remove neighbours"
+            remedy = "One unit more would change who is paired with whom. Use $center or a curve."
+            raise ParameterError("center", words, "'pairs'", remedy, center="private")
         asked.bound  # noqa: B018
         return asked
 
@@ -396,12 +398,9 @@ def covariance_plan(
     if subspace is None and components is not None and size is not None:
         possible = plan.noise(size).size
         if components > possible:
-            raise ParameterError(
-                "n_components",
-                f"be at most the number of basis functions that the budget allows ({possible})",
-                repr(components),
-                "Ask for fewer; more need a larger budget, or a mechanism of so many functions.",
-            )
+            words = f"be at most the number of basis functions that the budget allows ({possible})"
+            remedy = "Ask for fewer; more need a larger budget, or a mechanism of so many functions."
+            raise ParameterError("n_components", words, repr(components), remedy)
     return plan
 
 

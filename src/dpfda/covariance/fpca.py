@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.estimator import SecondMoments, Sought
-from dpfda.covariance.pooled import PooledCovariance
-from dpfda.covariance.publish import release_covariance, release_subspace
+from dpfda.covariance.publish import PooledCovariance, release_covariance, release_subspace
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Exponential, MatrixNoise
 from dpfda.numerics.arrays import Floats

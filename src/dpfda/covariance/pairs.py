@@ -25,10 +25,10 @@ import numpy as np
 from dpfda.bases import CosineBasis
 from dpfda.bases.cells import cell_averages, cosines
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.covariance.design import nearest_positive
 from dpfda.estimates.components import Fit, Part, log_weights, mixed_mean, normalised
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
+from dpfda.releases.moments import nearest_positive
 
 # Functions along each side; rounds of the estimate; shares of the sampling variance that may show.
 FUNCTIONS, ROUNDS, SHOWN = 10, 4, (1.0, 0.3, 0.1)

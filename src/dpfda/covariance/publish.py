@@ -1,38 +1,56 @@
-"""From a private sum of outer products to a released covariance or components: draw, add, wrap.
+"""From deviations to a released covariance or components: add up their products, draw, add, wrap.
 
 The caller has charged the ledger for the whole release before anything here draws noise. What can be
 refused is refused before that, by `CovariancePlan.check`; after it every step is
-defined for whatever was drawn.
+defined for whatever was drawn. A covariance around a public center is one exact sum, wherever its units
+are (`PooledCovariance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
+from dpfda.bases.protocol import Functions
 from dpfda.covariance.components_release import ReleasedComponents, ordered
-from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import CovariancePlan, variance_noise
-from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.release import FLOOR_DRAWS, ReleasedCovariance
 from dpfda.covariance.strategies import MOMENTS
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
+from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
-from dpfda.publication import recomputed, stamp
+from dpfda.privacy.ledger.named import read_ledger
+from dpfda.publication import charge, recomputed, stamp
+from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
+from dpfda.records import Curves, units
 from dpfda.records.second_moments import OuterSum
+from dpfda.releases.bands import largest_size
+from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.moments import filled, nearest_positive
 from dpfda.releases.staged import Selection
+from dpfda.spine.arguments import Beside, Records
+from dpfda.spine.curves import read_curves, unit_curves
+from dpfda.spine.pooled import PooledSum, Size
+from dpfda.spine.settings import Settings
+from dpfda.spine.sums import LARGE
+
+# Rows that are embedded at a time: a public number, below the limit of the exact sum.
+BLOCK = 1024
 
 
 def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
@@ -180,10 +198,8 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
     noise, last = variance_noise(shares, radius_square, plan.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
     scale = 2.0 ** (-2 * ball.exponent) / stage.count / 4.0**DIRECTION_BITS
-    matrix = np.zeros((len(frame), len(frame)))
-    matrix[np.tril_indices(len(frame))] = [float(Fraction(value)) * scale for value in noisy]
-    inner = nearest_positive(matrix + np.tril(matrix, -1).T)
-    variances, turned = np.linalg.eigh(inner)
+    variances, turned = np.linalg.eigh(nearest_positive(filled(noisy, len(frame)) * scale))
+    simulated = noise.simulate(np.random.Generator(np.random.Philox(key=0)), FLOOR_DRAWS)
     tuning = {
         "name": "exponential",
         "components": shares.components,
@@ -195,7 +211,7 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
         basis,
         *ordered(found @ turned, variances, basis),
         total=None,
-        floor=_floor(noise, scale),
+        floor=largest_size(simulated, 0.95) * scale,
         center=stage.center,
         certificate=stage.fulfilled(certificate, [*shares.directions, last], tuning),
         about=dict(plan.about) | stamp(),
@@ -221,7 +237,175 @@ def _complement(found: Floats) -> Floats:
     return np.asarray(np.linalg.svd(found, full_matrices=True)[0][:, rank:])
 
 
-def _floor(noise: SymmetricNoise, scale: float) -> float:
-    generator = np.random.Generator(np.random.Philox(key=0))
-    largest = np.abs(np.linalg.eigvalsh(noise.simulate(generator, 2000))).max(axis=1)
-    return float(np.quantile(largest, 0.95, method="higher")) * scale
+def outer_sum(
+    curves: Curves, stage: Stage, components: int, rows: Iterable[Rows] | None = None
+) -> OuterSum:
+    """Subtract the center, embed, clip, round, multiply out and add up.
+
+    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
+    again.
+    """
+    total = OuterSum(components)
+    with np.errstate(all="ignore"):
+        for some in _deviations(curves, stage, components) if rows is None else rows:
+            total.add(stage.plan.ball.clip(some))
+    return total
+
+
+def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
+    """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
+    size, lengths, kept = stage.components, [], []
+    everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
+    for rows in _deviations(curves, stage, everything):
+        lengths.append(row_lengths(rows))
+        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
+    return np.concatenate(lengths), kept
+
+
+def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
+    """Coefficients of the deviations from the center, a block at a time."""
+    plan = stage.plan
+    # Pairs are differences already.
+    center = 0.0 if plan.about["center"] == "pairs" else stage.center
+    # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
+    largest = np.finfo(np.float64).max / 4
+    center, lower, upper = (np.clip(each, -largest, largest) for each in (center, *_bounds(plan)))
+    # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    analysis = plan.basis.analysis
+    public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
+    public, unit = public[:, :components], exponent - bits
+    if curves.values.size >= LARGE and curves.usable.all():
+        from dpfda.numerics import numba_coefficients as loops
+
+        zero = np.zeros(public.shape[0])
+        lower, upper, center = lower + zero, upper + zero, center + zero
+        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
+        for start in range(0, curves.usable.size, BLOCK):
+            block = curves.values[start : start + BLOCK]
+            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
+            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
+        return
+    with np.errstate(all="ignore"):
+        for start in range(0, curves.usable.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            centered = np.clip(curves.values[rows], lower, upper)
+            centered -= center
+            if not curves.usable[rows].all():
+                centered[~curves.usable[rows]] = 0.0
+            yield product(centered, public, exponent, bits)
+
+
+def _bounds(plan: CovariancePlan) -> tuple[Floats, Floats]:
+    """What values are clipped to: the bounds on a record, where these are on values."""
+    written = plan.bounded["records"]
+    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
+        return np.array(-np.inf), np.array(np.inf)
+    return np.array(written["lower"]), np.array(written["upper"])
+
+
+# A public center that deviations are bounded around.
+CENTER = InPython("center=Center(curve, radius=length)")
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCovariance(PooledSum):
+    """A covariance around a public center as a sum: of the products of a unit's coefficients.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : CovariancePlan
+        On the columns of all holders, for any number of units.
+    seen : callable
+        What is told of the released covariance: post-processing.
+    """
+
+    settings: Settings
+    plan: CovariancePlan
+    seen: Callable[[ReleasedCovariance], Release]
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        plan: CovariancePlan,
+        seen: Callable[[ReleasedCovariance], Release] = lambda release: release,
+    ) -> PooledCovariance:
+        """With a check that what is summed follows from public numbers.
+
+        Raises
+        ------
+        ParameterError
+            If the center is released first, units are paired, or the radius is chosen from counts.
+        """
+        words = "be public where the records lie in several places"
+        if plan.subspace is not None:
+            words = "be a law of noise where the records lie in several places"
+            raise ParameterError("mechanism", words, "'exponential'")
+        if plan.center is None or plan.about["center"] == "pairs":
+            remedy = "Pass $center, or 'bound' for the middle of the bounds."
+            raise ParameterError("center", words, repr(plan.about["center"]), remedy, center=CENTER)
+        if plan.choice is not None:
+            raise ParameterError("radius", words, "'private'", "Pass $center.", center=CENTER)
+        return cls(settings, plan, seen)
+
+    @property
+    def stated_basis(self) -> Functions | None:
+        return self.plan.basis
+
+    @cached_property
+    def functions(self) -> int:
+        """As many functions as any law may have that is drawn from, whatever the number of units."""
+        return max(law.size for law in self.plan.laws)
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.functions * (self.functions + 1) // 2
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        return int(self.plan.ball.radius) ** 2
+
+    @cached_property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        plan = self.plan
+        center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
+        made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
+        return {"reading": self.settings.reading.rules, "integers": [*made, plan.basis.to_json()]}
+
+    def read(self, X: Records, y: Beside = None) -> tuple[Cells, ...]:
+        basis = self.plan.basis
+        curves = unit_curves(self.settings, basis, read_curves(self.settings, basis, X)[0], None)[0]
+        return curves.values, curves.usable
+
+    def add_up(self, rows: tuple[Cells, ...], codes: Integers | None) -> IntegerSum:
+        curves = units(Curves(*rows), codes)
+        return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+        plan = self.plan
+        if plan.neighbours is Neighbours.REPLACE_ONE:
+            plan = plan.remade(plan.guarantee, total.count_with_noise(0, 1))
+        certificate = plan.certified()
+        charge(read_ledger(ledger), certificate, plan.entry())
+        noise = plan.count_noise
+        divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
+        return self.seen(release_covariance(total, self._stage(divisor, plan), certificate))
+
+    @property
+    def sharing(self) -> Sharing:
+        plan = self.plan
+        if plan.size is None:
+            raise ParameterError("noise", *PRIVATE)
+        noise = plan.noise(plan.size)
+        return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
+
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object) -> Release:
+        _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        plan = replace(self.plan, about=counted(self.plan.about, size))
+        stage = self._stage(float(size or plan.size or 1), plan)
+        noise = cast("SymmetricNoise", law)
+        return self.seen(release_covariance(total, stage, certificate, noise))
+
+    def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
+        return Stage(plan, divisor, np.asarray(plan.center), None)

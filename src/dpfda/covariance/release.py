@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, nearest_positive, radius_grid
+from dpfda.covariance.design import fitted_shrinkage, radius_grid
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
@@ -41,6 +41,7 @@ from dpfda.releases.base import Column, checked
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.moments import nearest_positive
 from dpfda.releases.promise import (
     AddedNoise,
     charged,
@@ -226,12 +227,9 @@ class ReleasedCovariance(CovarianceSurface):
         and the public center, nor on sampling. Refused where the count was released with noise.
         """
         if self._bandless:
-            raise ParameterError(
-                "public_size",
-                "be given for a band",
-                "a count that was released with noise",
-                "The error of the ratio depends on exact values.",
-            )
+            words = "be given for a band"
+            remedy = "The error of the ratio depends on exact values."
+            raise ParameterError("public_size", words, "a count that was released with noise", remedy)
         level = checked(self, level, simultaneous, of, exact).level
         given = self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)

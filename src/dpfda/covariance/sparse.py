@@ -25,18 +25,17 @@ from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.pairs import cells_along
 from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
 from dpfda.covariance.strategies import MEAN, MOMENTS, Center, MatrixNoise
-from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import below_one, length, shown
+from dpfda.numerics.parameters import below_one, length
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import Prepared, charge, planner, stamp
 from dpfda.publication.tables import OfTable, ShareTable
-from dpfda.records.observations import CORNERS, Observations
+from dpfda.records.observations import Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
@@ -44,8 +43,8 @@ from dpfda.spine.curves import POINTS
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled_curves import (
-    NOISES,
     PooledPlan,
+    noise_of_table,
     planned_ends,
     pooled_observations,
     pooled_plan,
@@ -212,20 +211,10 @@ def _asked(estimator: Estimator) -> Deviations:
     """What deviations are asked for; and everything that these estimates have no use for is refused."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
     asked = Deviations(estimator.bounds, Center.of(estimator.center), False)
-    embedding = embedding_of(reading)
-    for name, given, default in (
-        ("basis", estimator.basis, None),
-        ("standardize", reading.standardize, False),
-        ("embed", embedding, None),
-        ("radius_share", asked.given.radius_share, None),
-        ("functions", law.functions, None),
-    ):
-        if given is not default:
-            words = f"be {'$none' if default is None else default} for {SUMMARY}"
-            raise ParameterError(name, words, shown(given), REMEDY)
-    if law.law not in NOISES:
-        words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
-        raise ParameterError("mechanism", words, shown(law.law), REMEDY)
+    noise_of_table(
+        law.law, SUMMARY, REMEDY, basis=estimator.basis, standardize=reading.standardize,
+        embed=embedding_of(reading), radius_share=asked.given.radius_share, functions=law.functions,
+    )  # fmt: skip
     if asked.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
         raise ParameterError("center", words, "'pairs'", REMEDY)
@@ -286,8 +275,7 @@ def _released_mean(
     plan: PooledPlan, found: Observations, certificate: Certificate
 ) -> ReleasedPooledMean:
     """The mean as `PrivateMean` would release it. The ledger has been charged for the whole."""
-    cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)
-    noisy, achieved = _drawn(plan.table, IntegerSum.of(found.shares(cells, plan.bounds, UNIT)))
+    noisy, achieved = _drawn(plan.table, IntegerSum.of(plan.shares(found)))
     tuning = {**plan.tuning, "noise": plan.table.described}
     own = certificate.fulfilled(achieved, tuning, plan.bounded)
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, own, {**plan.about, **stamp()})

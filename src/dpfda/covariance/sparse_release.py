@@ -27,7 +27,7 @@ from dpfda.releases.bands import check_level, largest_size
 from dpfda.releases.facts import Stated
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import NoisyShares, used_units
+from dpfda.releases.shares import NoisyShares, OfShares, used_units
 
 # Functions that the covariance is written in.
 FINAL = 16
@@ -39,7 +39,7 @@ PARTS = UNIT - UNIT // 8, UNIT // 8
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedSparseCovariance(CovarianceSurface):
+class ReleasedSparseCovariance(CovarianceSurface, OfShares):
     """A covariance function C(s, t) of people who were observed at a few times each.
 
     It is estimated from pairs of different visits, so that errors of measurement are no part of it. It
@@ -185,10 +185,6 @@ class ReleasedSparseCovariance(CovarianceSurface):
     @property
     def _along(self) -> Floats:
         return np.linspace(*self.domain_range, LINE)
-
-    @property
-    def public_units(self) -> int | None:
-        return self.shares.public_size
 
     @property
     def _value_label(self) -> str:

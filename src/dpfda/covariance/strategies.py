@@ -289,12 +289,9 @@ def subspace_shares(
         components = _best_components(shares, basis, size, count, float(strategy.share))
     components = whole(components, "functions", words="be $none or a positive integer")
     if not count < components <= min(LARGEST_SIZE, basis.eigenvalues.size):
-        raise ParameterError(
-            "n_components",
-            f"be below the number of basis functions ({components})",
-            repr(count),
-            "Ask for fewer; more need a larger budget, or a mechanism of so many functions.",
-        )
+        words = f"be below the number of basis functions ({components})"
+        remedy = "Ask for fewer; more need a larger budget, or a mechanism of so many functions."
+        raise ParameterError("n_components", words, repr(count), remedy)
     return SubspaceShares.of(shares.rest, count, int(components), strategy.share)
 
 

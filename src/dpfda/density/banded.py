@@ -11,20 +11,86 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
-from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.cell_errors import is_fine, node_errors
+from dpfda.density.histogram_release import ReleasedHistogram, simulated_errors
 from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Inside, Peaks, peaks_of
-from dpfda.density.proper import levelled_band, probabilities
 from dpfda.density.sample_band import cells_band, is_narrow, is_rough, sample_widths
-from dpfda.estimates.histospline import ADAPTIVE
-from dpfda.numerics.arrays import Floats
+from dpfda.estimates.histospline import ADAPTIVE, monotone_probabilities, nearest_probabilities
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.facts import Claim
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.published import as_given
+
+# How a function is made a density: as in earlier files, or so where there is little below zero; also
+# with peaks set aside before.
+PROPER = ("nearest", "adaptive", "peaks")
+MUCH_BELOW = 1 / 16
+# Simulated functions.
+DRAWS = 1000
+
+
+def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
+    """Values of sum one made non-negative, and whether their running sum was levelled for it.
+
+    Parameters
+    ----------
+    values : array of any shape
+    proper : {"nearest", "adaptive", "peaks"}
+        The nearest ones; or, on an interval, where more than a sixteenth lies below zero, the
+        differences of the nearest running sum that never falls.
+    """
+    if proper != "nearest" and values.ndim == 1 and -np.minimum(values, 0.0).sum() > MUCH_BELOW:
+        return monotone_probabilities(values), True
+    return nearest_probabilities(values), False
+
+
+def levelled_band(
+    raw: ReleasedHistogram, values: Floats, level: float, simultaneous: bool
+) -> tuple[Floats, Floats]:
+    """Bounds, at the nodes, for what functions that differ from `raw` by its noise are levelled to.
+
+    Levelling moves values far where noise moves a dip below zero. So the functions themselves are
+    simulated and levelled. Simultaneously: the least and largest values among the share `level` of them
+    that are closest to `raw`, in deviations of the noise; else the quantiles at each node.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram
+        On an interval.
+    values : array (m,)
+        Its values at the nodes, times their distance.
+    """
+    count, step = values.size, raw.cells.volume / values.size
+    if is_fine(raw.cells):
+        # Of very many cells in single precision and by transforms.
+        errors: Cells = node_errors(raw, DRAWS, count) * np.float32(step)
+    else:
+        nodes = midpoints_of(raw.domain_range, [count])[0][:, None]
+        generator = np.random.Generator(np.random.Philox(key=3))
+        errors = simulated_errors(raw, nodes, generator, DRAWS) * step
+    made = np.empty_like(errors)
+    for row, error in zip(made, errors, strict=True):
+        row[:] = monotone_probabilities(values - error)
+    return _reached(errors, made, level, simultaneous)
+
+
+def _reached(errors: Cells, made: Cells, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+    """Bounds (m,) for functions (draws, m) of which the errors before levelling are known."""
+    if not simultaneous:
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        lower, upper = np.quantile(made, tails, axis=0)
+        return np.asarray(lower), np.asarray(upper)
+    deviations = np.sqrt(np.einsum("dm,dm->m", errors, errors) / len(errors))
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    farthest = np.array([np.max(np.abs(error) / deviations) for error in errors])
+    kept = made[farthest <= np.quantile(farthest, level, method="higher")]
+    return np.asarray(kept.min(axis=0)), np.asarray(kept.max(axis=0))
+
 
 # Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
 NODES = {1: 2048, 2: 256, 3: 64}

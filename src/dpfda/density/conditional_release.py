@@ -294,11 +294,8 @@ def conditional(release: Release, given: str) -> ReleasedConditionalDensity:
         If the release is no density of two variables, or it is none of these.
     """
     if not isinstance(release, ReleasedDensity) or release.dimensions != 2:
-        raise ParameterError(
-            "--given",
-            "be of a density of two variables, or of a model of covariates",
-            type(release).__name__,
-        )
+        words = "be of a density of two variables, or of a model of covariates"
+        raise ParameterError("--given", words, type(release).__name__)
     name, _, value = given.rpartition("=")
     labels = [release._axis_label(axis).partition(" (")[0] for axis in range(2)]
     # As columns of tables are called.

@@ -38,7 +38,6 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, wholes
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
@@ -46,7 +45,7 @@ from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.releases.published import as_given
-from dpfda.releases.shares import domain_words, noise_on_shares, used_units
+from dpfda.releases.shares import NoisyShares, domain_words, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import View
 from dpfda.views.shapes import BAND_POINTS, FINE, check_drawn
@@ -124,23 +123,22 @@ class ReleasedHistogram(Valued):
     @cached_property
     def counts(self) -> Floats:
         """Noisy counts, in the shape of the cells."""
-        return frozen(self._places[: self.cells.size].reshape(self.cells.shape))
+        return frozen(self._shares.counts[: self.cells.size].reshape(self.cells.shape))
 
     @cached_property
-    def _places(self) -> Floats:
+    def _shares(self) -> NoisyShares:
         """Noisy counts of all cells and atoms."""
-        counts = [math.ldexp(float(value), -self.exponent) for value in self.noisy_counts]
-        return frozen(np.array(counts))
+        return NoisyShares(self.noisy_counts, self.noise, self.public_size, self.exponent)
 
     @property
     def total(self) -> float:
         """The public number of units, or the noisy one, at least 1."""
-        return float(self.public_size or max(1.0, float(self._places.sum())))
+        return self._shares.size
 
     @property
     def noisy_atoms(self) -> Floats:
         """Noisy shares (k,) of the units that are at the atoms."""
-        return np.asarray(self._places[self.cells.size :] / self.total)
+        return np.asarray(self._shares.counts[self.cells.size :] / self.total)
 
     @cached_property
     def atom_shares(self) -> Floats:
@@ -299,7 +297,7 @@ class ReleasedHistogram(Valued):
         before = np.searchsorted(edges[:-1], self.cells.atoms, side="right") - 0.5
         order = np.argsort(np.append(np.arange(self.cells.size), before), kind="stable")
         ends = np.flatnonzero(order < self.cells.size)
-        shares = np.cumsum(self._places[order] / self.total)[ends]
+        shares = np.cumsum(self._shares.counts[order] / self.total)[ends]
         if self.cells.size > FEW:
             width = running_width(self.noise, level)[ends] * step
             return Band(edges, shares - width, shares + width, level, True)
@@ -317,7 +315,7 @@ class ReleasedHistogram(Valued):
         return {"description": BOUND}
 
     def _added_noise(self) -> list[AddedNoise]:
-        return noise_on_shares(self.noise, self.exponent, self.neighbours)
+        return self._shares._added_noise(self.neighbours)
 
     # Tables, pictures and words.
 
@@ -339,10 +337,6 @@ class ReleasedHistogram(Valued):
             return self._curve([self._line("smooth function of the noisy counts", level)], baseline=0.0)
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
         return self._image(self.on_grid([max(size, FINE) for size in self.cells.shape]), level)
-
-    @property
-    def public_units(self) -> int | None:
-        return None if self.neighbours is Neighbours.ADD_REMOVE else self.public_size
 
     @property
     def _value_label(self) -> str:

@@ -61,11 +61,8 @@ class Points(NamedColumns):
     def settings(self, given: Given) -> dict[str, object]:
         ranges = read_ranges(given.columns or [], "--column")
         if bool(ranges) == (given.counts is not None):
-            raise ParameterError(
-                "The data",
-                "be named by --column NAME:LO:HI or by --counts with --edges",
-                "both" if ranges else "neither",
-            )
+            either = "be named by --column NAME:LO:HI or by --counts with --edges"
+            raise ParameterError("The data", either, "both" if ranges else "neither")
         if (given.counts is None) != (given.edges is None):
             raise ParameterError("--counts and --edges", "be given together", "one of them")
         if given.counts is not None and given.groups is not None:

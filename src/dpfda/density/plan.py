@@ -35,7 +35,6 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import (
-    PlanAgain,
     Prepared,
     Trial,
     TriedPlan,
@@ -45,6 +44,7 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
+from dpfda.publication.again import Designed
 from dpfda.publication.distances import Draw
 from dpfda.publication.trials import ORDINARY, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zoomed_part
@@ -60,7 +60,7 @@ SHORTEST = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DensityPlan(TriedPlan, PlanAgain):
+class DensityPlan(TriedPlan, Designed):
     """Plan of a density.
 
     Parameters
@@ -205,10 +205,6 @@ class DensityPlan(TriedPlan, PlanAgain):
         return super().weighted(largest, zoom=zoom, **changed)
 
     # What to expect.
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     def trials(self, count: int) -> list[Trial]:
         """Of points with ordinary densities on an interval, counted in its cells with simulated noise.

@@ -218,12 +218,9 @@ class PrivateQuantiles(Estimator):
         """The public points."""
         ends = self.settings.domain.domain_range
         if ends is None:
-            raise ParameterError(
-                "domain",
-                "be given",
-                "None",
-                "The span of the data is private: state public ends (a, b).",
-            )
+            words = "be given"
+            remedy = "The span of the data is private: state public ends (a, b)."
+            raise ParameterError("domain", words, "None", remedy)
         if len(box_domain(ends)) != 1:
             raise ParameterError("domain", "be one interval (a, b) for quantiles", shown(ends))
         check_lengths(ends)

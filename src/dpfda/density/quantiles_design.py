@@ -67,6 +67,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.errors import ParameterError
@@ -373,7 +374,7 @@ def zoomed(
 def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
     # Noise may be of several laws, one after another.
     exact = units.shares(cells)
-    return tuple(int(a) + int(b) for a, b in zip(exact * (len(noise) // len(exact)), noise, strict=True))
+    return IntegerSum.of(exact * (len(noise) // len(exact))).with_noise(noise)
 
 
 def spread(count: int) -> Integers:

@@ -269,10 +269,6 @@ class ReleasedQuantiles(Release):
         return Curve((line,), self._value_label, self._axis_label(0), self._title, self._subtitle)
 
     @property
-    def public_units(self) -> int | None:
-        return self.public_size
-
-    @property
     def _value_label(self) -> str:
         return str(self.about.get("domain", "value (units of the data)"))
 

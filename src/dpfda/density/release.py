@@ -9,10 +9,9 @@ import numpy as np
 
 from dpfda.bases.grids import product_points
 from dpfda.bases.scales import Scale
-from dpfda.density.banded import BandedDensity
+from dpfda.density.banded import PROPER, BandedDensity
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.peaks import Inside
-from dpfda.density.proper import PROPER
 from dpfda.density.sample_band import (
     IN_PARTS,
     REPEATED,

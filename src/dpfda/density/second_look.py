@@ -31,6 +31,7 @@ from dpfda.density.peaks import Inside
 from dpfda.density.release import ReleasedDensity
 from dpfda.noise import KNormNoise, NoiseLaw, knorm_noise
 from dpfda.noise.twice import TwiceLaplace
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.publication.charging import recomputed
 from dpfda.publication.distances import Draw
@@ -87,5 +88,5 @@ class SecondLook:
         shares = units.shares(CellGrid((frozen(edges),)))
         exact = np.array(shares, dtype=object).reshape(-1, parts)[cells].ravel()
         law = KNormNoise.equal(exact.size, self.inside)
-        noisy = tuple(int(a) + int(b) for a, b in zip(exact, draw(law), strict=True))
+        noisy = IntegerSum.of(exact.tolist()).with_noise(draw(law))
         return Inside(noisy, law, raw.public_size, raw.exponent, tuple(cells.tolist()))

@@ -358,10 +358,6 @@ class ReleasedFunctionalRegression(Valued):
         return f"mean curve by {', '.join(each.name for each in self.corners.covariates)}"
 
     @property
-    def public_units(self) -> int | None:
-        return self.public_size
-
-    @property
     def _value_label(self) -> str:
         if not self.is_effect:
             return super()._value_label

@@ -13,12 +13,20 @@ from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, staged_plan
-from dpfda.mean.sparse import PooledVisits, plan_pooled, prepare_pooled
 from dpfda.mean.strategies import TwoLooks, is_one_look, mechanism_of_look, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import LooksPlan, single
-from dpfda.mean.variance import both_plans, prepare_both, publish_both
-from dpfda.mean.weighted import prepare_weighted, refuse_weights, weighted_plan
+from dpfda.mean.variants import (
+    PooledVisits,
+    both_plans,
+    plan_pooled,
+    prepare_both,
+    prepare_pooled,
+    prepare_weighted,
+    publish_both,
+    refuse_weights,
+    weighted_plan,
+)
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -153,7 +161,7 @@ class PrivateMean(InBlocks):
         X : array (n, m), DataFrame, Arrow table, DataArray, FDataGrid, LongCurves, Dask array or frame
             One curve a row, in the units of the data; NaN marks a missing value. Numeric labels of
             columns, or the coordinate of a DataArray, are the grid. Observations of `LongCurves` are
-            pooled unless ``missing="complete"``: `dpfda.mean.sparse`. Private.
+            pooled unless ``missing="complete"``: `dpfda.mean.variants`. Private.
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,) or str, optional

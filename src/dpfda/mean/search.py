@@ -36,6 +36,7 @@ from dpfda.mean.two_looks import (
 from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
@@ -285,7 +286,7 @@ def _counted(
 ) -> Extremes:
     """Shares of cells with the noise of a part of the budget."""
     noise = plan.counting(edges.size - 1, part)
-    noisy = tuple(int(a) + int(b) for a, b in zip(exact, noise.draw(), strict=True))
+    noisy = IntegerSum.of(exact.tolist()).with_noise(noise.draw())
     searched_in = float(edges[0]), float(edges[-1])
     return Extremes(searched_in, interval, tuple(edges.tolist()), noisy, noise)
 

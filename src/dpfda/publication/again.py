@@ -44,6 +44,19 @@ class PlanAgain(Plan):
         return replace(self, expected_size=self.n, **changed | {"size": None, "about": about})
 
 
+class Designed(PlanAgain):
+    """A plan whose choices, such as a number of cells, are for a public number of units.
+
+    designed: None where there is none.
+    """
+
+    designed: int | None
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+
 def planner(
     make: Callable[Concatenate[Given, int, Choices], Made],
 ) -> Callable[Concatenate[Given, int, Choices], Made]:

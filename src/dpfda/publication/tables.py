@@ -41,7 +41,7 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication.again import PlanAgain
+from dpfda.publication.again import Designed
 from dpfda.publication.charging import certified_entry, charge, charged_for
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.plan import said_by
@@ -110,24 +110,18 @@ class Table(ABC):
         return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
-class OfTable(PlanAgain):
+class OfTable(Designed):
     """What plans of noisy tables share.
 
     table: Public side of the noise.
-    designed: Public number of units that its cells are for.
     """
 
     table: Table
-    designed: int | None
 
     neighbours: Neighbours = said_by("table.neighbours")
     unit: str = said_by("table.unit")
 
     noise_words = said_by("table.described")
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     @property
     def functions(self) -> str:

@@ -46,10 +46,14 @@ def filled(triangle: Sequence[int], size: int) -> Floats:
     return np.asarray(matrix + np.tril(matrix, -1).T)
 
 
-def nearest_positive(matrix: Floats, floor: float = 0.0) -> Floats:
-    """The matrix with negative eigenvalues at 0, and a floor added to all."""
+def nearest_positive(matrix: Floats) -> Floats:
+    """The nearest positive semidefinite matrix in the Frobenius norm: negative eigenvalues become 0.
+
+    The set of such matrices is convex, so this moves nothing away from a
+    covariance.
+    """
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * (np.maximum(values, 0.0) + floor)) @ vectors.T)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 @dataclass(frozen=True)

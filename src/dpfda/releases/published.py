@@ -300,7 +300,8 @@ class Published(Certified):
     @property
     def public_units(self) -> int | None:
         """Number of privacy units where the guarantee makes it public and the release knows it."""
-        return None
+        known: int | None = getattr(self, "public_size", None)
+        return known if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def _of_whom(self) -> str:

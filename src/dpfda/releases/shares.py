@@ -22,21 +22,6 @@ from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import Published
 
 
-def noise_on_shares(
-    noise: NoiseLaw, exponent: int, neighbours: Neighbours, parts: Sequence[int] = ()
-) -> list[AddedNoise]:
-    """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them.
-
-    parts: As in `share_differences`, in units of 2^-20; by default one.
-    """
-    if exponent < 0:
-        raise ValueError("shares are in units of at most one")
-    if parts and exponent != EXPONENT:
-        raise ValueError("shares and their parts are in different units")
-    gaussian = isinstance(noise, GaussianNoise | SharedGaussianNoise)
-    return [AddedNoise(noise, *share_differences(gaussian, neighbours, *(parts or (1 << exponent,))))]
-
-
 @dataclass(frozen=True, eq=False)
 class NoisyShares(file.Written):
     """Sums of all units' shares of public cells, with noise. Public.
@@ -67,8 +52,17 @@ class NoisyShares(file.Written):
         return float(self.public_size or max(1.0, float(self.counts.sum())))
 
     def _added_noise(self, neighbours: Neighbours, parts: Sequence[int] = ()) -> list[AddedNoise]:
-        """The noise, with how far one unit moves what it was added to."""
-        return noise_on_shares(self.noise, self.exponent, neighbours, parts)
+        """The noise, with how far one unit moves what it was added to.
+
+        parts: As in `share_differences`, in units of 2^-20; by default one.
+        """
+        if self.exponent < 0:
+            raise ValueError("shares are in units of at most one")
+        if parts and self.exponent != EXPONENT:
+            raise ValueError("shares and their parts are in different units")
+        gaussian = isinstance(self.noise, GaussianNoise | SharedGaussianNoise)
+        moved = share_differences(gaussian, neighbours, *(parts or (1 << self.exponent,)))
+        return [AddedNoise(self.noise, *moved)]
 
     @property
     def deviation(self) -> float:
@@ -90,7 +84,7 @@ class OfShares(Release):
 
     @property
     def public_units(self) -> int | None:
-        return self.shares.public_size
+        return self.shares.public_size if self.neighbours is Neighbours.REPLACE_ONE else None
 
 
 def corner_noise_words(noise: NoiseLaw, corners: int) -> str:

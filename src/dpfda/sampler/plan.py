@@ -25,10 +25,9 @@ from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, par
 from dpfda.releases.moments import Moments
 from dpfda.sampler.groups_release import ReleasedCurveSamplers
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
-from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Settings
-from dpfda.spine.vectors import VectorPlan
+from dpfda.spine.vectors import VectorPlan, divisor_for
 
 # Of pure and of normal noise: steps of second moments, share of the budget for counts of scores, and of
 # what is left each time for the mean and for lengths.
@@ -43,7 +42,7 @@ SCORES = "scores"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SamplerPlan(VectorPlan):
+class SamplerPlan(VectorPlan[ReleasedCurveSampler]):
     """Plan of a sampler of curves."""
 
     @property
@@ -76,14 +75,7 @@ class SamplerPlan(VectorPlan):
     def blocks(self) -> dict[str, tuple[int, ...]]:
         return {SCORES: (1,) * (self.tables * BINS)}
 
-    def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
-        """Charge, draw, add. The vectors (units, d) are private."""
-        certificate, achieved = self.certified(), self.whole_achieved()
-        charge(paying, certificate, self.entry())
-        return self.drawn(vectors, certificate.fulfilled(achieved))
-
     def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedCurveSampler:
-        """Draw and add. The ledger has been charged for the certificate."""
         moments = self.design.published(vectors[:, : self.design.size], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
@@ -185,8 +177,7 @@ def sampler_plan(
     ParameterError
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
-    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
-    size = count if planned else size
+    size = divisor_for(settings, count, planned)
     used = basis.truncate(min(MOST, basis.eigenvalues.size))
     leading = min(_functions(guarantee, size), used.eigenvalues.size)
     SymmetricTensorBasis(used.truncate(leading))

@@ -16,15 +16,13 @@ from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import Trial, TriedPlan, charge, planner, stamp
+from dpfda.publication import Trial, TriedPlan, planner, stamp
 from dpfda.publication.moments import MomentsDesign, shared
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
-from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings
-from dpfda.spine.vectors import VectorPlan
+from dpfda.spine.vectors import VectorPlan, divisor_for
 
 SUMMARY = "regression of a number on curves"
 # Of pure and of normal noise: functions that curves are reduced to, and steps of second moments; chosen
@@ -38,7 +36,7 @@ FALL = 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScalarPlan(TriedPlan, VectorPlan):
+class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
     """Plan of a regression of a number on curves: nothing is measured after moments.
 
     Parameters
@@ -68,12 +66,8 @@ class ScalarPlan(TriedPlan, VectorPlan):
     def tuning(self) -> Mapping[str, object]:
         return {**super().tuning, "functions": self.basis.eigenvalues.size}
 
-    def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedScalarOnFunction:
-        """Charge, draw, add. The vectors (units, d) are private."""
-        certificate, achieved = self.certified(), self.whole_achieved()
-        charge(paying, certificate, self.entry())
-        moments = self.design.published(vectors, self.size)
-        return self._made(moments, certificate.fulfilled(achieved))
+    def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedScalarOnFunction:
+        return self._made(self.design.published(vectors, self.size), certificate)
 
     def _made(self, moments: Moments, certificate: Certificate) -> ReleasedScalarOnFunction:
         return ReleasedScalarOnFunction(
@@ -155,8 +149,7 @@ def scalar_plan(
     ParameterError
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
-    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
-    size = count if planned else size
+    size = divisor_for(settings, count, planned)
     functions, steps = PURE if isinstance(guarantee, PureDP) else NORMAL
     used = basis.truncate(min(functions, basis.eigenvalues.size))
     SymmetricTensorBasis(used)

@@ -16,7 +16,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Of
 from dpfda.releases.base import Valued
-from dpfda.releases.shares import NoisyShares
+from dpfda.releases.shares import NoisyShares, OfShares
 from dpfda.scores.tables import (
     STEPS,
     below,
@@ -36,7 +36,7 @@ TIED = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class CountedScores(Valued):
+class CountedScores(Valued, OfShares):
     """Noisy numbers of persons by score and outcome, and what follows; parameters: see the release."""
 
     edges: Floats = field(metadata=file.FLOATS.kept)

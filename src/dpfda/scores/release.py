@@ -14,11 +14,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several, so_many
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Claim, Estimate, Stated
-from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import used_units
 from dpfda.scores.counted import DRAWS, CountedScores
 from dpfda.scores.tables import STEPS, area_of_order, between, cell_areas, rates, shares_below
@@ -255,9 +253,6 @@ class ReleasedScoreCurves(CountedScores):
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.score_bounds)}
 
-    def _added_noise(self) -> list[AddedNoise]:
-        return self.shares._added_noise(self.neighbours)
-
     # Pictures and words.
 
     def view(self, level: float | None = LEVEL) -> Curve:
@@ -281,10 +276,6 @@ class ReleasedScoreCurves(CountedScores):
             axes, title = ("threshold probability", "net benefit"), "Decision curve (0: treat nobody)"
             views.append(Curve(lines, *axes, title, baseline=0.0))
         return tuple(views)
-
-    @property
-    def public_units(self) -> int | None:
-        return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
     @property
     def _value_label(self) -> str:

@@ -60,6 +60,15 @@ class PooledPlan(CornersPlan[ReleasedPooledMean]):
 
     ends: tuple[float, float] = (0.0, 1.0)
 
+    @property
+    def cells(self) -> CellGrid:
+        """Public cells of time."""
+        return CellGrid.regular(self.table.cells // CORNERS, self.ends)
+
+    def shares(self, seen: Observations) -> list[int]:
+        """Sums over units of their shares of the corners of the cells. Private."""
+        return seen.shares(self.cells, self.bounds, UNIT)
+
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
         about = {**self.about, **stamp()}
         return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
@@ -113,6 +122,18 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
         words = f"be two numbers (lower, upper) for {summary}"
         raise ParameterError("bounds", words, shown(bounds), remedy)
     return ends[0], ends[1]
+
+
+def noise_of_table(noise: object, summary: str, remedy: str, **others: object) -> str:
+    """The noise that is asked for a table; whatever else is given, and of no use to it, is refused."""
+    for name, value in others.items():
+        if value is not None and value is not False:
+            words = f"be {'False' if value is True else '$none'} for {summary}"
+            raise ParameterError(name, words, shown(value), remedy)
+    if not isinstance(noise, str) or noise not in NOISES:
+        words = f"be 'auto', 'laplace' or 'gaussian' for {summary}"
+        raise ParameterError("mechanism", words, shown(noise), remedy)
+    return noise
 
 
 def pooled_observations(

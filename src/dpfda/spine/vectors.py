@@ -20,20 +20,24 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import (
-    Guarantee,
-    added,
-)
+from dpfda.privacy.guarantees import Guarantee, added
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import PlanAgain, Prepared, recomputed
+from dpfda.publication import PlanAgain, Prepared, charge, recomputed
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
 from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Columns, Functions, Labels
-from dpfda.spine.choices import check_choices, check_interval, value_bounds
+from dpfda.spine.choices import (
+    check_choices,
+    check_interval,
+    public_size,
+    stated_size,
+    value_bounds,
+)
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Settings
@@ -55,8 +59,18 @@ def bound_words(lower: Floats, upper: Floats) -> str:
     return f"curves from {float(lower.min()):g} to {float(upper.max()):g}"
 
 
+def divisor_for(settings: Settings, count: int, planned: bool) -> int:
+    """What sums of vectors are divided by: the public number of units, or the one that is planned."""
+    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
+    return count if planned else size
+
+
+# The release that a plan publishes.
+Made_co = TypeVar("Made_co", covariant=True)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class VectorPlan(PlanAgain):
+class VectorPlan(PlanAgain, Generic[Made_co]):
     """Plan of a summary of vectors of coefficients, of which moments are measured first.
 
     With a delta or a rho all noise is normal. Each stage is, given those before, normal noise on a sum
@@ -170,9 +184,15 @@ class VectorPlan(PlanAgain):
         """What all stages give together; checked."""
         return normal_within(added([self.design.whole(), *self.achieved.values()]), self.whole)
 
-    @abstractmethod
-    def publish(self, vectors: Floats, paying: Paying = NAMED) -> object:
+    def publish(self, vectors: Floats, paying: Paying = NAMED) -> Made_co:
         """Charge, draw, add. The vectors (units, F) are private."""
+        certificate, achieved = self.certified(), self.whole_achieved()
+        charge(paying, certificate, self.entry())
+        return self.drawn(vectors, certificate.fulfilled(achieved))
+
+    @abstractmethod
+    def drawn(self, vectors: Floats, certificate: Certificate) -> Made_co:
+        """Draw and add. The ledger has been charged for the certificate."""
 
 
 Planned = TypeVar("Planned", bound=PlanAgain)
@@ -227,7 +247,7 @@ class OfCurves(Estimator, Generic[Planned]):
         return guarantee
 
 
-OfWhich = TypeVar("OfWhich", bound=VectorPlan)
+OfWhich = TypeVar("OfWhich", bound=VectorPlan[object])
 
 
 class OfVectors(OfCurves[OfWhich]):
@@ -273,7 +293,7 @@ class OfVectors(OfCurves[OfWhich]):
         return Prepared(plan, vectors_of(plan, read_block(matrix, basis, settings.reading), codes))
 
 
-def vectors_of(plan: VectorPlan, curves: Curves, codes: Integers | None) -> Floats:
+def vectors_of(plan: VectorPlan[object], curves: Curves, codes: Integers | None) -> Floats:
     """Coefficients (units, F) of clipped curves about the middle of their bounds. Private."""
     lower, upper = plan.limits
     middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2

@@ -11,11 +11,10 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.lifetimes import CENSORED
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_named
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
@@ -27,7 +26,7 @@ from dpfda.spine.settings import Reading
 from dpfda.survival.cox_plan import METHODS, CoxPlan, cox_plan, publish_cox
 from dpfda.survival.cox_release import TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import LENGTH_BITS, FollowedUp
-from dpfda.survival.endings import Coding
+from dpfda.survival.follow_ups import Coding, read_follow_ups
 
 
 class PrivateCox(Estimator):
@@ -198,25 +197,16 @@ class PrivateCox(Estimator):
     ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
         """Everything before the noise: read, check, clip. The result is private."""
         guarantee = self._checked()
-        invalid, given = self.settings.reading.invalid, events is not None
-        coding = Coding.of(self.causes, self.censored).checked(given, invalid)
-        ended = column_of(times, "times")[0]
+        invalid = self.settings.reading.invalid
+        coding = Coding.of(self.causes, self.censored).checked(events is not None, invalid)
+        called = "times", "events"
+        ended, ends, _, followed = read_follow_ups(coding, [], invalid, times, events, called=called)
         count = len(ended)
-        ends = np.zeros(count, dtype=np.int64) if events is None else coding.read(events)
-        if len(ends) != count:
-            raise DataError(f"events must have one entry a follow-up ({count}); found {len(ends)}.")
         assert self.covariates is not None  # noqa: S101
         known = stated_covariates(self.covariates)
         columns = columns_named(covariates, [each.name for each in known])
         read, usable = read_covariates(known, self.covariates, columns, count, invalid, "follow-up")
-        if invalid == "refuse":
-            coding.refuse_others(ends)
-            offences = {
-                ("events", "have a code for every follow-up; found none"): ends < CENSORED,
-                ("times", "be finite; found one that is missing or is not"): ~np.isfinite(ended),
-            }
-            coding.refuse(offences, given)
-        usable &= (ends >= CENSORED) & np.isfinite(ended)
+        usable &= followed
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(guarantee, units, groups, "" if events is None else coding.words(invalid))
         ended, ends = np.where(usable, ended, 0.0), np.where(usable, ends, CENSORED)

@@ -24,7 +24,8 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import PlanAgain, Prepared, planner, recomputed, stamp
+from dpfda.publication import Prepared, planner, recomputed, stamp
+from dpfda.publication.again import Designed
 from dpfda.publication.integers import publish_integers, publish_steps
 from dpfda.publication.tables import ShareTable
 from dpfda.spine.choices import sizes_for, stated_size
@@ -46,7 +47,7 @@ DIED, MORE = 0.5, 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoxPlan(PlanAgain):
+class CoxPlan(Designed):
     """Plan of a model of hazards.
 
     Parameters
@@ -128,10 +129,6 @@ class CoxPlan(PlanAgain):
         )  # fmt: skip
 
     # What to expect.
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     @cached_property
     def _variances(self) -> tuple[Floats, Floats] | None:

@@ -15,7 +15,6 @@ from dpfda.bases.corners import Covariate, Covariates, place_words, whole_place
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise import NoiseLaw
-from dpfda.noise.shares import EXPONENT
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -27,7 +26,7 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import domain_words, noise_on_shares
+from dpfda.releases.shares import NoisyShares, domain_words
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
@@ -138,9 +137,12 @@ class ReleasedCox(OnTime):
         """The law of the parameters without noise, and what sampling adds to its covariance."""
         if self.method == ROUNDS:
             return self._rounds.walked(self.noisy_sum).law()
-        counts = np.array([math.ldexp(float(value), -EXPONENT) for value in self.noisy_sum])
-        deviation = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT)
-        return self._combinations.estimate(counts, deviation)
+        return self._combinations.estimate(self._table.counts, self._table.deviation)
+
+    @property
+    def _table(self) -> NoisyShares:
+        """What was counted, by the method of a table."""
+        return NoisyShares(self.noisy_sum, self.noise, self.public_size)
 
     def _covariance(self, of: Of) -> Floats:
         """Covariance of the parameters (P, P) without noise, or of a population's with sampling."""
@@ -351,14 +353,10 @@ class ReleasedCox(OnTime):
 
     def _added_noise(self) -> list[AddedNoise]:
         if self.method == TABLE:
-            return noise_on_shares(self.noise, EXPONENT, self.neighbours)
+            return self._table._added_noise(self.neighbours)
         return [AddedNoise(self.noise, "l2", self._rounds.width)]
 
     # Tables, pictures and words.
-
-    @property
-    def public_units(self) -> int | None:
-        return self.public_size
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         words = "rate of events of those still without one, a unit of time"

@@ -18,7 +18,7 @@ from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Estimate
-from dpfda.releases.shares import NoisyShares
+from dpfda.releases.shares import OfShares
 from dpfda.survival.lifetables import (
     LEAST,
     LifeTable,
@@ -69,14 +69,13 @@ class OnTime(Valued):
         return str(self.about.get("domain", "time"))
 
 
-class LifeCurve(OnTime):
+class LifeCurve(OnTime, OfShares):
     """What is estimated from noisy counts in cells of time; of all persons, or of one group.
 
     It is the mean, over draws of the table without noise given all that was released
     (`dpfda.survival.lifetimes`), of that table's product-limit estimate.
     """
 
-    shares: NoisyShares
     level: str | None
 
     @property

@@ -21,9 +21,8 @@ from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import public_labels
 from dpfda.spine.settings import Reading
-from dpfda.survival.endings import Coding
+from dpfda.survival.follow_ups import Coding, PooledSurvival, counted_in, read_follow_ups
 from dpfda.survival.plan import SurvivalPlan, survival_plan
-from dpfda.survival.pooled import PooledSurvival, counted_in, read_follow_ups
 from dpfda.survival.release import ReleasedSurvival
 
 

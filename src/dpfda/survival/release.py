@@ -20,7 +20,6 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, entries, label, probability, shown
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
@@ -336,10 +335,6 @@ class ReleasedSurvival(LifeCurve):
     @property
     def _subject(self) -> str:
         return "survival curve" + (f" of {self.level}" if self.level else "")
-
-    @property
-    def public_units(self) -> int | None:
-        return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
     def _claims(self) -> tuple[Claim, ...]:
         units = f"in shares of {several(self.unit)}"

@@ -60,7 +60,7 @@ class FollowUps(NamedColumns):
         return [*named(given, NUMBERS), *weights], [*named(given, LABELS), *groups]
 
     def read(self, given: Given) -> TableColumns:
-        from dpfda.survival.endings import Coding
+        from dpfda.survival.follow_ups import Coding
 
         coding = Coding.of(given.causes or None, given.censored or None)
         coding.checked(given.event is not None, given.invalid)

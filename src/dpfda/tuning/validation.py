@@ -175,12 +175,9 @@ def _score(
     if design is None or plan.size is None:
         raise ParameterError("public_size", "be given in candidates with add-remove neighbours", "None")
     if design.hierarchy is not None:
-        raise ParameterError(
-            "candidates",
-            "name their mechanisms",
-            f"{candidate.mechanism!r}",
-            "Cross-validation is for a penalty or the like; 'auto' is tuned from public numbers.",
-        )
+        words = "name their mechanisms"
+        remedy = "Cross-validation is for a penalty or the like; 'auto' is tuned from public numbers."
+        raise ParameterError("candidates", words, f"{candidate.mechanism!r}", remedy)
     basis = plan.basis
     functions = basis.evaluate(basis.grid_points)[:, : design.functions]
     size = plan.size

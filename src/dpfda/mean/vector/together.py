@@ -28,7 +28,7 @@ Under zero-concentrated privacy shares of rho *are* that: rho / c for each is m_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -80,22 +80,21 @@ def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
     return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / (2 * parts))
 
 
-def stages_of(plans: Mapping[str, MeanPlan]) -> dict[str, list[str]]:
-    """Names of each plan's stages that tell them from those of other plans."""
-    return {name: [f"{name}: {stage}" for stage in plan.costs()] for name, plan in plans.items()}
+def stages_of(plans: Mapping[str, MeanPlan]) -> dict[str, dict[str, Cost]]:
+    """What each plan's stages cost, by names that tell them from those of other plans."""
+    costs = {name: plan.costs().items() for name, plan in plans.items()}
+    return {name: {f"{name}: {stage}": cost for stage, cost in own} for name, own in costs.items()}
 
 
 def costs_together(plans: Mapping[str, MeanPlan]) -> dict[str, Cost]:
     """What each stage of each plan costs."""
-    stages = stages_of(plans)
-    pairs = (zip(stages[name], plan.costs().values(), strict=True) for name, plan in plans.items())
-    return dict(chain.from_iterable(pairs))
+    return dict(chain.from_iterable(own.items() for own in stages_of(plans).values()))
 
 
 def publish_together(
     totals: Mapping[str, IntegerSum],
     plans: Mapping[str, MeanPlan],
-    stages: Mapping[str, Sequence[str]],
+    stages: Mapping[str, Iterable[str]],
     whole: Certificate,
     entry: Mapping[str, object],
     paying: Paying = NAMED,
