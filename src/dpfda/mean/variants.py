@@ -36,7 +36,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, length, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours, split
-from dpfda.publication import NAMED, MeanPlan, Paying, Prepared
+from dpfda.privacy.ledger.named import NAMED, Paying
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
 from dpfda.records.frames import Container
 from dpfda.records.weights import Weights, check_weights, weight_shares
