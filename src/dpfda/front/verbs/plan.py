@@ -64,6 +64,10 @@ EXPECTED = {
                "followed without an event, for errors and bands alone. Example: --followed 300",
                o.CURVE, float, None),
     ),
+    "cox": (
+        Option("share", "--share", "P", "Expected share of persons with an event, for errors and "
+               "intervals alone. Example: --share 0.1", o.MODEL, float, 0.5),
+    ),
     "scores": (
         Option("share", "--share", "P", "Expected share of units with the outcome, for errors and bands "
                "alone. Example: --share 0.02", o.MODEL, float, None),
