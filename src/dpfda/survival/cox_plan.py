@@ -180,8 +180,9 @@ class CoxPlan(PlanAgain):
     def error_words(self) -> str:
         return (
             "root mean square of what noise does to a log hazard ratio, over half the range of a number "
-            f"or for a level, where {100 * self.share:g}% of the {several(self.unit)} have an event (with "
-            "fewer, errors are several times as large: state share), covariates are spread evenly and change little; sampling comes on top"
+            f"or for a level, where {100 * self.share:g}% of the {several(self.unit)} have an event, "
+            "covariates are spread evenly and change little; with fewer events errors are several times "
+            "as large: state share; sampling comes on top"
         )
 
 
