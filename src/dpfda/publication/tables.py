@@ -55,9 +55,6 @@ CORNER_EXPONENT = WEIGHT + VALUE
 NOISES = ("auto", "box", "gaussian")
 # Of ordinary functions that errors of corners are expected over, and for a quick answer.
 LAWS, QUICK = 8, 3
-# How far sets of data lie apart beyond these, in logarithms: how large and rough functions are no plan
-# knows. On half of the sets nine in ten then keep to what is said of most.
-APART = 0.65
 # The release that a plan publishes.
 Made = TypeVar("Made")
 
@@ -368,6 +365,8 @@ class CornersPlan(TablePlan[Made]):
     about: Mapping[str, object]
     designed: int
     simulated: ClassVar[bool] = True
+    # How far sets of data lie apart beyond its functions, in logarithms.
+    apart: ClassVar[float] = 0.0
     error_words = (
         "root mean square at a point, from the mean of the population, sampling included, "
         f"{ORDINARY} means, observations spread evenly"
@@ -386,7 +385,7 @@ class CornersPlan(TablePlan[Made]):
 
     def _over(self, shares: list[float]) -> Outlook:
         width = self.bounds[1] - self.bounds[0]
-        return Outlook.of(width * np.array(shares), width / 2, APART)
+        return Outlook.of(width * np.array(shares), width / 2, self.apart)
 
     @property
     def scale(self) -> tuple[float, str] | None:
