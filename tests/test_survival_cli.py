@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateMean, PrivateSurvival, load
+from dpfda import PrivateCox, PrivateMean, PrivateScoreCurves, PrivateSurvival, load
 from dpfda.front.app import app
 
 FOLLOWED = ["--time", "days", "--event", "status", "--domain", "0", "900", "--epsilon", "5"]
@@ -173,6 +173,24 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
     assert found["wanted"] == {"error": 0.2}
     alone = PrivateSurvival(1, domain=(0, 1100), cells=2).plan(30)
     assert found["least_n"] == alone.least_n(error=0.2)
+
+
+@pytest.mark.usefixtures("few_trials")
+def test_the_command_says_what_is_known_of_data_to_come() -> None:
+    usual = "--units", 300, "--epsilon", 1
+    followed = PrivateSurvival(1, domain=(0, 1100)).plan(300, followed=200)
+    rare = PrivateScoreCurves(1, score_bounds=(0, 1)).plan(300, share=0.05)
+    few = PrivateCox(1, covariates={"age": (40, 90)}, domain=(0, 1100)).plan(300, share=0.05)
+    asked = [
+        (followed, "survival", "--domain", 0, 1100, "--followed", 200),
+        (rare, "scores", "--score", "risk:0:1", "--share", 0.05),
+        (few, "cox", "--covariate", "age:40:90", "--domain", 0, 1100, "--share", 0.05),
+    ]
+    for made, *words in asked:
+        assert plan(*words, *usual) == (0, " ".join(made.describe().split()))
+    code, said = plan("scores", "--score", "risk:0:1", "--share", 2, *usual)
+    assert code != 0
+    assert "--share must lie strictly between 0 and 1" in said
 
 
 def test_the_command_plans_a_pooled_mean() -> None:

@@ -49,11 +49,14 @@ class Outlook(NamedTuple):
         return cls(value, value)
 
     @classmethod
-    def of(cls, values: Floats, most: float = math.inf) -> Outlook:
-        """From the values (q,) of each function, none negative, and what none can exceed."""
+    def of(cls, values: Floats, most: float = math.inf, apart: float = 0.0) -> Outlook:
+        """From the values (q,) of each function, none negative, and what none can exceed.
+
+        apart: Deviation of logarithms between sets of data beyond that between the functions.
+        """
         logs = np.log(np.maximum(values, 1e-300))
-        typical = math.exp(float(np.mean(logs)))
-        return cls(typical, max(typical, min(typical * math.exp(MOST * float(np.std(logs))), most)))
+        typical, spread = math.exp(float(np.mean(logs))), math.hypot(float(np.std(logs)), apart)
+        return cls(typical, max(typical, min(typical * math.exp(MOST * spread), most)))
 
 
 def widest(outlooks: Iterable[Outlook | None]) -> Outlook | None:

@@ -32,7 +32,9 @@ MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
-NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns", "survey_weights"))
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "columns", "survey_weights"))
+# What `plan` of an estimator takes as it is typed.
+EXPECTED = ("late", "followed", "share")
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 # Of these each number that is tried takes seconds.
@@ -105,7 +107,9 @@ def planned(publication: Publication, given: Given) -> Plan:
     said = _as_if_for_a_file(publication, given)
     estimator = publication.estimator(said)
     # Where the estimator has no such parameter, nothing is said of it.
-    further: Json = {**weights_planned(given), **({} if given.late is None else {"late": given.late})}
+    expected = {name: vars(given).get(name) for name in EXPECTED}
+    further: Json = {**weights_planned(given)}
+    further |= {name: value for name, value in expected.items() if value is not None}
     if given.points is not None:
         if not 2 <= given.points <= MOST_POINTS:
             raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)

@@ -359,6 +359,8 @@ class CornersPlan(TablePlan[Made]):
     about: Mapping[str, object]
     designed: int
     simulated: ClassVar[bool] = True
+    # How far sets of data lie apart beyond its functions, in logarithms.
+    apart: ClassVar[float] = 0.0
     error_words = (
         "root mean square at a point, from the mean of the population, sampling included, "
         f"{ORDINARY} means, observations spread evenly"
@@ -376,7 +378,8 @@ class CornersPlan(TablePlan[Made]):
         return self._over([cut_width(made.line, made.half_widths(level, True)) for made, _ in tried])
 
     def _over(self, shares: list[float]) -> Outlook:
-        return Outlook.of((self.bounds[1] - self.bounds[0]) * np.array(shares))
+        width = self.bounds[1] - self.bounds[0]
+        return Outlook.of(width * np.array(shares), width / 2, self.apart)
 
     @property
     def scale(self) -> tuple[float, str] | None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, Location, ParameterError
-from dpfda.numerics.parameters import reals, shown, whole
+from dpfda.numerics.parameters import probability, reals, shown, whole
 from dpfda.publication import Prepared
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
@@ -132,20 +132,23 @@ class PrivateScoreCurves(Estimator):
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         return self
 
-    def plan(self, n: int) -> ScoreCurvesPlan:
+    def plan(self, n: int, share: float | None = None) -> ScoreCurvesPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
         ----------
         n : int
             Number of privacy units; where that is private, a number to expect.
+        share : float, optional
+            Expected share of units with the outcome. A guess, for errors and bands alone.
 
         Raises
         ------
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        return self._plan(whole(n, "n", 2), None, planned=True)
+        share = None if share is None else probability(share, "share")
+        return self._plan(whole(n, "n", 2), None, planned=True, share=share)
 
     def prepare(
         self, scores: Labels, outcomes: Labels, groups: Labels = None
@@ -201,13 +204,15 @@ class PrivateScoreCurves(Estimator):
             raise ParameterError("codes", "be two, without and with the outcome", shown(self.codes))
         return found
 
-    def _plan(self, count: int, groups: object, planned: bool = False) -> ScoreCurvesPlan:
+    def _plan(
+        self, count: int, groups: object, planned: bool = False, share: float | None = None
+    ) -> ScoreCurvesPlan:
         bounds, law, cells = self._choices()
         settings = self.settings
         return score_curves_plan(
             self.asked(), count, settings=settings, bounds=bounds, law=law, cells=cells,
             unit=settings.unit.called(groups), codes=None if self.codes is None else self._codes(),
-            planned=planned,
+            planned=planned, share=share,
         )  # fmt: skip
 
 

@@ -89,6 +89,8 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     designed : int or None
         Public number of units that the cells are for.
     about : mapping
+    share : float or None
+        Expected share of units with the outcome.
     """
 
     edges: Floats
@@ -97,13 +99,21 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     designed: int | None
     followed: int | None
     about: Mapping[str, object]
+    share: float | None = None
     TRIALS: ClassVar[int] = 24
     scale = 1.0, "a rate of one"
     error_axis = "error at a point of the ROC curve"
-    error_words = (
-        "root mean square at a point of the ROC curve, from that of the same units, for made-up scores "
-        "of areas from .65 to .95, one or three in ten with the outcome"
-    )
+
+    @property
+    def error_words(self) -> str:
+        share = "one or three in ten" if self.share is None else f"{100 * self.share:g}%"
+        rarer = "; with a rarer outcome errors are several times as large: state share" * (
+            not self.share
+        )
+        return (
+            "root mean square at a point of the ROC curve, from that of the same units, for made-up "
+            f"scores of areas from .65 to .95, {share} with the outcome{rarer}"
+        )
 
     @property
     def exponent(self) -> int:
@@ -168,7 +178,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         noise = self.table.law.simulate(generator, self.TRIALS)[:count]
         found, fine = [], FINE if self.followed is None else 1
         for number, drawn in enumerate(noise):
-            share = OUTCOMES[number % 2]
+            share = OUTCOMES[number % 2] if self.share is None else self.share
             apart = np.sqrt(2.0) * scipy.special.ndtri(AREAS[number // 2 % len(AREAS)])
             places = scipy.special.ndtri(np.linspace(0.0, 1.0, fine * self._places + 1))
             # Scores of both outcomes together are about even over the cells.
@@ -212,6 +222,7 @@ def score_curves_plan(
     unit: str,
     codes: Sequence[object] | None,
     planned: bool = False,
+    share: float | None = None,
 ) -> ScoreCurvesPlan:
     """The plan of score curves; `count` units are there, or are planned.
 
@@ -239,6 +250,6 @@ def score_curves_plan(
         quotient = stated_size(designed, "cells") / table_of(FEWEST, FEWEST).deviation
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))
         edges, table = edges_of(bounds, law, PLACES, cells), table_of(cells, LOOKED + 2 * cells)
-        return ScoreCurvesPlan(edges, table, size, designed, cells, about)
+        return ScoreCurvesPlan(edges, table, size, designed, cells, about, share)
     edges = edges_of(bounds, law, cells)
-    return ScoreCurvesPlan(edges, table_of(cells, 2 * cells), size, designed, None, about)
+    return ScoreCurvesPlan(edges, table_of(cells, 2 * cells), size, designed, None, about, share)

@@ -12,7 +12,7 @@ from dpfda.bases.lifetimes import CENSORED
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, shown, whole
+from dpfda.numerics.parameters import choice, probability, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.covariates import columns_named
@@ -23,7 +23,7 @@ from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import public_labels, read_covariates, stated_covariates
 from dpfda.spine.settings import Reading
-from dpfda.survival.cox_plan import METHODS, CoxPlan, cox_plan, publish_cox
+from dpfda.survival.cox_plan import DIED, METHODS, CoxPlan, cox_plan, publish_cox
 from dpfda.survival.cox_release import TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import LENGTH_BITS, FollowedUp
 from dpfda.survival.follow_ups import Coding, read_follow_ups
@@ -145,13 +145,15 @@ class PrivateCox(Estimator):
         self.release_ = publish_cox(prepared, self._paying())
         return self
 
-    def plan(self, n: int) -> CoxPlan:
+    def plan(self, n: int, share: float = DIED) -> CoxPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
         ----------
         n : int
             Number of privacy units; where that is private, a number to expect.
+        share : float
+            Expected share of units with an event. A guess, for errors and intervals alone.
 
         Raises
         ------
@@ -160,16 +162,23 @@ class PrivateCox(Estimator):
         """
         guarantee = self._checked()
         whole(n, "n", 2)
-        return self._plan(guarantee, n, None, "", planned=True)
+        share = probability(share, "share")
+        return self._plan(guarantee, n, None, "", planned=True, share=share)
 
     def _plan(
-        self, guarantee: Guarantee, count: int, groups: object, coding: str, planned: bool = False
+        self,
+        guarantee: Guarantee,
+        count: int,
+        groups: object,
+        coding: str,
+        planned: bool = False,
+        share: float = DIED,
     ) -> CoxPlan:
         settings, (terms, strata) = self.settings, self._stated()
         return cox_plan(
             guarantee, count, settings=settings, covariates=terms, strata=strata,
             causes=Coding.of(self.causes, self.censored).names, cells=self.cells, method=self.method,
-            unit=settings.unit.called(groups), coding=coding, planned=planned,
+            unit=settings.unit.called(groups), coding=coding, planned=planned, share=share,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,8 +41,8 @@ SUMMARY = "model of hazards"
 METHODS = ("auto", TABLE, ROUNDS)
 # Half the cells of time grow with the fourth root of persons: the baseline has its own smoothing.
 GROWTH, FEWEST, MOST = 0.5, 4, 16
-# Errors are foretold for follow-ups of which so many end with an event, with no effect of covariates;
-# nine of ten are taken to have at most so much more.
+# Errors are foretold for follow-ups of which so many end with an event, unless another share is stated,
+# with no effect of covariates; nine of ten are taken to have at most so much more.
 DIED, MORE = 0.5, 1.5
 
 
@@ -63,6 +63,8 @@ class CoxPlan(Designed):
     designed : int or None
         Public number of units that the cells are for.
     about : mapping
+    share : float
+        Expected share of units with an event.
     """
 
     model: Model
@@ -73,6 +75,7 @@ class CoxPlan(Designed):
     size: int | None
     designed: int | None
     about: Mapping[str, object]
+    share: float = DIED
     bounded: Mapping[str, object] = field(default_factory=lambda: {"description": BOUND})
     error_axis = "error of a log hazard ratio"
 
@@ -136,20 +139,21 @@ class CoxPlan(Designed):
         if self.n is None:
             return None
         if self.method == ROUNDS:
-            return rehearsed(self.rounds, self.n, DIED)
+            return rehearsed(self.rounds, self.n, self.share)
         model, persons = self.model, float(self.n)
-        share, cells = persons * DIED / model.hazards, model.cells
+        cells, died = model.cells, persons * self.share
+        share = died / model.hazards
         first, second = model.moments
         exact = np.zeros(3)
         information = model.information(
             np.full(model.hazards, share), np.tile(share * first, (model.hazards, 1)),
-            persons * DIED * second, exact,
+            died * second, exact,
         )  # fmt: skip
         sampling = np.diag(np.linalg.inv(information))[model.hazards :]
-        # Events evenly over time, and half of the persons still followed at the end.
+        # Events evenly over time, and the other persons still followed at the end.
         each = np.zeros(cells.each)
-        each[: cells.count] = DIED / cells.count
-        each[-1] = 1 - DIED
+        each[: cells.count] = self.share / cells.count
+        each[-1] = 1 - self.share
         counts = np.tile(each * persons / self.combinations.size, self.combinations.size)
         posterior, _ = self.combinations.estimate(counts, self.table.deviation)
         return np.diag(posterior.covariance)[model.hazards :], sampling
@@ -174,8 +178,9 @@ class CoxPlan(Designed):
     def error_words(self) -> str:
         return (
             "root mean square of what noise does to a log hazard ratio, over half the range of a number "
-            f"or for a level, where {DIED:.0%} of the {several(self.unit)} have an event, covariates "
-            "are spread evenly and change little; sampling comes on top"
+            f"or for a level, where {100 * self.share:g}% of the {several(self.unit)} have an event, "
+            "covariates are spread evenly and change little; with fewer events errors are several times "
+            "as large: state share; sampling comes on top"
         )
 
 
@@ -193,6 +198,7 @@ def cox_plan(
     unit: str,
     coding: str,
     planned: bool = False,
+    share: float = DIED,
 ) -> CoxPlan:
     """The plan of a model of hazards; parameters as of `planner`.
 
@@ -218,9 +224,10 @@ def cox_plan(
         return CoxPlan(model, how, charged, relation, unit, size, designed, about)
 
     found = _chosen(choice(method, "method", METHODS), guarantee, model)
-    if len(found) == 1:
-        return plan(found[0])
-    return min((plan(how) for how in found), key=lambda each: each.error or 0.0)
+    plans = [plan(how) for how in found]
+    # By what is foretold of the usual share, as where nothing is said of it: so a fit chooses.
+    best = plans[0] if len(plans) == 1 else min(plans, key=lambda each: each.error or 0.0)
+    return replace(best, share=share)
 
 
 def _chosen(method: str, guarantee: Guarantee, model: Model) -> list[str]:

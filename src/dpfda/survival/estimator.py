@@ -159,7 +159,9 @@ class PrivateSurvival(Estimator):
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         return self
 
-    def plan(self, n: int, late: bool = False, max_weight: float | None = None) -> SurvivalPlan:
+    def plan(
+        self, n: int, late: bool = False, max_weight: float | None = None, followed: float | None = None
+    ) -> SurvivalPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -170,6 +172,9 @@ class PrivateSurvival(Estimator):
             Whether beginnings are counted, as with `start`.
         max_weight : float, optional
             As in `dpfda.PrivateDensity.plan`.
+        followed : float, optional
+            Time until which one in ten persons is expected to be followed without an event. A guess,
+            for errors and bands alone.
 
         Raises
         ------
@@ -178,16 +183,23 @@ class PrivateSurvival(Estimator):
         """
         whole(n, "n", 2)
         named = self._named(flag(late, "late"), self.levels is not None)
-        plan = self._plan(n, None, named, "", planned=True)
+        plan = self._plan(n, None, named, "", planned=True, followed=followed)
         return plan if max_weight is None else plan.weighted(max_weight)
 
     def _plan(
-        self, count: int, groups: object, named: dict[str, object], coding: str, planned: bool = False
+        self,
+        count: int,
+        groups: object,
+        named: dict[str, object],
+        coding: str,
+        planned: bool = False,
+        followed: float | None = None,
     ) -> SurvivalPlan:
         settings = self.settings
         return survival_plan(
             self._checked(), count, settings=settings, cells=self.cells, noise=self.noise,
             unit=settings.unit.called(groups), named=named, coding=coding, planned=planned,
+            followed=followed,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
@@ -12,6 +13,7 @@ from dpfda.bases.lifetimes import CENSORED, NARROW, LifeCells
 from dpfda.bases.ordinary import spread_evenly
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.parameters import real
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
@@ -27,6 +29,10 @@ from dpfda.survival.release import BOUND, ReleasedSurvival, halves
 SHAPES, LEFT = (0.4, 1.8), (0.1, 0.8)
 # Shares of persons that are lost before the end, evenly from a time on; and those times.
 LOST, SINCE = (0.7, 1.0), (0.0, 0.4)
+# Where it is stated until when so many of them are followed, losses have Weibull laws of these shapes.
+LASTING, FALLS = 0.1, (0.8, 2.0)
+# Of the others one in ten lasts for this share of the domain, or longer.
+USUAL_END = 0.8
 # Late follow-ups begin evenly up to here. So many persons are made up at most, each for several.
 LATEST, MOST_PERSONS = 0.5, 20_000
 
@@ -40,8 +46,11 @@ class FollowUps(NamedTuple):
     each: float
 
     @classmethod
-    def made_up(cls, place: Floats, cells: LifeCells, persons: int) -> FollowUps:
+    def made_up(
+        cls, place: Floats, cells: LifeCells, persons: int, followed: float | None = None
+    ) -> FollowUps:
         """Those of one member of the family, at a place (4,) in the unit cube."""
+        first, last = cells.domain_range
         generator = np.random.Generator(np.random.Philox(key=33))
         count = min(persons, MOST_PERSONS)
         shape = SHAPES[0] * (SHAPES[1] / SHAPES[0]) ** place[0]
@@ -55,9 +64,15 @@ class FollowUps(NamedTuple):
         hazards = generator.standard_exponential(count) - np.log(left) * starts**shape
         ended = (hazards / -np.log(left)) ** (1 / shape)
         stayed = np.where(drawn[0] < lost, since + (1 - since) * drawn[1], 1.0)
+        if followed is not None:
+            # One in ten has neither had an event by then nor been lost.
+            until = (followed - first) / (last - first)
+            rate = max(-np.log(LASTING) + np.log(left) * until**shape, 0.0)
+            fall = FALLS[0] * (FALLS[1] / FALLS[0]) ** place[2]
+            with np.errstate(divide="ignore"):
+                stayed = np.minimum(until * (-np.log1p(-drawn[1]) / rate) ** (1 / fall), 1.0)
         stayed = starts + (1 - starts) * stayed
         kinds = np.minimum((drawn[2] * len(cells.causes)).astype(np.int64), len(cells.causes) - 1)
-        first, last = cells.domain_range
         causes = np.where((ended <= stayed) & (ended <= 1), kinds, CENSORED)
         times = np.minimum(np.minimum(ended, stayed), 1.0)
         starts, times = (first + (last - first) * each for each in (starts, times))
@@ -80,12 +95,15 @@ class FollowUps(NamedTuple):
         return np.asarray(np.append(1.0, left)[np.searchsorted(distinct, at, "right")])
 
 
-def ordinary_follow_ups(count: int, cells: LifeCells, persons: int) -> list[FollowUps]:
+def ordinary_follow_ups(
+    count: int, cells: LifeCells, persons: int, followed: float | None = None
+) -> list[FollowUps]:
     """The first members of the family, of so many persons in one group.
 
-    Times without an event have Weibull laws; some persons are lost, evenly from some time on.
+    Times without an event have Weibull laws; some persons are lost, evenly from some time on, or so
+    that one in ten is followed until a stated one.
     """
-    return [FollowUps.made_up(place, cells, persons) for place in spread_evenly(count, 4)]
+    return [FollowUps.made_up(place, cells, persons, followed) for place in spread_evenly(count, 4)]
 
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
@@ -111,6 +129,8 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     designed : int or None
         Public number of units that the cells are for.
     about : mapping
+    followed : float or None
+        Time until which one in ten persons is expected to be followed.
     """
 
     cells: LifeCells
@@ -118,6 +138,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     size: int | None
     designed: int | None
     about: Mapping[str, object]
+    followed: float | None = None
     TRIALS: ClassVar[int] = 6
     QUICK: ClassVar[int] = 3
     BANDS: ClassVar[int] = 3
@@ -136,10 +157,15 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     @property
     def error_words(self) -> str:
         groups = " of a group" if self.cells.levels else ""
+        (first, last), until, sooner = self.cells.domain_range, self.followed, ""
+        if until is None:
+            until = first + USUAL_END * (last - first)
+            sooner = " or longer; where most end much sooner errors are several times as large"
+            sooner += ": state followed"
         return (
-            f"root mean square at a point, from the Kaplan-Meier curve{groups} of these "
-            f"{several(self.unit)}, "
-            f"{ORDINARY} follow-ups"
+            f"root mean square at a point up to the last follow-up, from the Kaplan-Meier curve{groups} "
+            f"of these {several(self.unit)}, {ORDINARY} follow-ups of which one in ten lasts until "
+            f"{until:.4g}{sooner}"
         )
 
     def trials(self, count: int) -> list[Trial]:
@@ -147,10 +173,11 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
         if self.n is None:
             return []
         cells, certificate = self.cells, self.certified()
-        at = np.linspace(*cells.domain_range, POINTS)
         noise = np.ldexp(self.table.deviation * _paths(cells, count), EXPONENT)
         persons, found = max(1, self.n // cells.groups), []
-        for made_up, drawn in zip(ordinary_follow_ups(count, cells, persons), noise, strict=True):
+        family = ordinary_follow_ups(count, cells, persons, self.followed)
+        for made_up, drawn in zip(family, noise, strict=True):
+            at = np.linspace(cells.domain_range[0], made_up.times.max(), POINTS)
             seen = np.tile(made_up.table(cells), cells.groups)
             noisy = tuple(int(x) for x in np.rint(np.ldexp(seen, EXPONENT) + drawn))
             shares = NoisyShares(noisy, self.table.law, self.table.public_size)
@@ -191,6 +218,7 @@ def survival_plan(
     named: Mapping[str, object],
     coding: str,
     planned: bool = False,
+    followed: float | None = None,
 ) -> SurvivalPlan:
     """The plan of a survival curve; parameters as of `planner`.
 
@@ -212,6 +240,10 @@ def survival_plan(
         )
 
     made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
+    if followed is not None:
+        first, last = made.domain_range
+        words = "lie after the first time, and not beyond the last"
+        followed = real(followed, "followed", math.nextafter(first, last), last, words)
     if cells is None:
         persons = stated_size(designed, "cells") / made.groups
         persons *= USUAL / (table_of(made).deviation * made.parts)
@@ -219,4 +251,4 @@ def survival_plan(
         made = LifeCells.of(domain, wanted, power=NARROW, **named)
     said = {"coding": coding} if coding else {}
     about = {"summary": "survival curve", **said, **read_labels(settings.domain.labels)}
-    return SurvivalPlan(made, table_of(made), size, designed, about)
+    return SurvivalPlan(made, table_of(made), size, designed, about, followed)

@@ -55,10 +55,24 @@ WRITTEN = (
 ON_GRID = Option(
     "points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int, o.POINTS
 )
-LATE = Option(
-    "late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",
-    o.CURVE, bool, False,
-)  # fmt: skip
+# What is said of the data that are to come, by the verb that publishes them.
+EXPECTED = {
+    "survival": (
+        Option("late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",
+               o.CURVE, bool, False),
+        Option("followed", "--followed", "T", "Time until which one in ten persons is expected to be "
+               "followed without an event, for errors and bands alone. Example: --followed 300",
+               o.CURVE, float, None),
+    ),
+    "cox": (
+        Option("share", "--share", "P", "Expected share of persons with an event, for errors and "
+               "intervals alone. Example: --share 0.1", o.MODEL, float, 0.5),
+    ),
+    "scores": (
+        Option("share", "--share", "P", "Expected share of units with the outcome, for errors and bands "
+               "alone. Example: --share 0.02", o.MODEL, float, None),
+    ),
+}  # fmt: skip
 
 
 def plan_of(publication: Publication) -> Verb:
@@ -84,8 +98,8 @@ def _options(publication: Publication) -> list[Option]:
         if name not in LEFT_OUT
     ]
     curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
-    late = (LATE,) if publication.name == "survival" else ()
-    return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), publication.homes)
+    expected = EXPECTED.get(publication.name, ())
+    return o.told((*OWN, *chosen, *public, *curves, *expected, *WRITTEN), publication.homes)
 
 
 def _say(publication: Publication, given: Given) -> None:
