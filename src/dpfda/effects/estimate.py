@@ -220,7 +220,7 @@ class Effects:
         check_offered(level)
         places, line = self.widths[0].looked_at, form @ self._carried
         apart = np.clip(self._drawn(form), -most, most) - line[places]
-        rich = OF_RICH[form[0] != 0] * spread([apart], level, simultaneous)
+        rich = OF_RICH[int(form[0] != 0)] * spread([apart], level, simultaneous)
         noise = OF_NOISE * self._noise_reach(form, level, simultaneous)
         changes = OF_CHANGES * within * differences(line, len(self.cells), 1)[places]
         half = np.sqrt(rich**2 + noise**2 + changes**2)

@@ -23,7 +23,7 @@ sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell
 Where every unit is seen once, over one variable, it is, with x the largest of what the line leaves of
 the cells, in deviations, and D, in the outer cells alone, the largest change of the line over one cell,
 
-    .86 M^(-1/8) (1 + p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
+    .81 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
 
 of many cells the line is smooth over several; and near an end a function may be steeper than beside.
 
@@ -75,8 +75,8 @@ OF_LINE, OF_NOISE, OF_CHANGES, OUTER, OF_ROUGHNESS = 0.92, 0.71, 0.33, 5.0, 0.45
 # Between so many cells all count less, and the noise beyond too.
 MANY_CELLS, MOST_CELLS = 40, 80
 # Where every unit is seen once, over one variable, all counts as this power of the number of cells;
-# second differences; and so many deviations are left of a cell by chance.
-BY_CELLS, OF_SECOND, BY_CHANCE = -1 / 8, 1.5, 2.0
+# second differences, roughness; and so many deviations are left of a cell by chance.
+BY_CELLS, OF_SECOND, OF_ROUGH, BY_CHANCE = -1 / 12, 1.5, 0.6, 2.0
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
@@ -150,7 +150,7 @@ class Widths:
         noise, line = np.minimum(reach, 0.5)[own], self.posterior.line
         ends = OUTER * differences(line, cells, 1) * _outer(line.size, cells)
         half = np.sqrt(half**2 + noise**2 + (OF_SECOND * differences(line, cells, 2)) ** 2 + ends**2)
-        rougher = (1 + self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
+        rougher = (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
         return np.asarray(factor * cells**BY_CELLS * rougher * half)
 
     @cached_property
