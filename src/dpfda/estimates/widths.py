@@ -23,7 +23,7 @@ sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell
 Where every unit is seen once, over one variable, it is, with x the largest of what the line leaves of
 the cells, in deviations, and D, in the outer cells alone, the largest change of the line over one cell,
 
-    .81 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
+    .82 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
 
 of many cells the line is smooth over several; and near an end a function may be steeper than beside.
 
