@@ -374,3 +374,12 @@ def test_it_is_said_first_when_nothing_was_found(effect: float, noise: float, fo
             made.fit(curves, numbers).release_.describe().split()
         )
     assert abs(clear - found) <= 1
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_it_is_said_first_how_fine_a_coefficient_function_can_be_seen(delta: float) -> None:
+    curves, age, number, _ = made_up(2000)
+    release = estimator(delta=delta, covariates={"age": (20, 80)}).fit(curves, number, age).release_
+    said = " ".join(release.describe().split())
+    assert f"no detail finer than one of {release.basis.eigenvalues.size} parts of the domain" in said
+    assert said.index("no detail finer") < said.index("no statement on causes")

@@ -118,7 +118,7 @@ class CurveModel:
     looks: ClassVar[int] = 200
     # Half-widths where every unit was seen once: a mixture, and a factor (`dpfda.estimates.widths`);
     # and whether cells are one after another, with an outer one at either end.
-    alone: ClassVar[tuple[str, float]] = ("rich", 0.78)
+    alone: ClassVar[tuple[str, float]] = ("rich", 0.82)
     in_one_order: ClassVar[bool] = True
 
     @classmethod

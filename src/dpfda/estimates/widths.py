@@ -20,8 +20,12 @@ factor counts for M from 40 to 80, beyond which it stays, but for q.
 Where the number of units is private, and of differences, it is 1.15 (1 + p) (R + B) / 2 around the
 line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of
 sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell holds several points.
-Where every unit is seen once, over one variable, it is .78 M^(-1/8) (R + q + D2 + E), E being what is
-more in the outer cells: of many cells the line is smooth over several.
+Where every unit is seen once, over one variable, it is, with x the largest of what the line leaves of
+the cells, in deviations, and D, in the outer cells alone, the largest change of the line over one cell,
+
+    .82 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
+
+of many cells the line is smooth over several; and near an end a function may be steeper than beside.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
@@ -52,7 +56,7 @@ from dpfda.estimates.components import LINE, PUBLIC, weights_of
 from dpfda.estimates.curves import CurvePosterior
 from dpfda.estimates.draws import CountNoise, deviations, spread
 from dpfda.noise.bodies import InBox
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
@@ -70,8 +74,9 @@ FACTOR = 1.05
 OF_LINE, OF_NOISE, OF_CHANGES, OUTER, OF_ROUGHNESS = 0.92, 0.71, 0.33, 5.0, 0.45
 # Between so many cells all count less, and the noise beyond too.
 MANY_CELLS, MOST_CELLS = 40, 80
-# Where every unit is seen once, over one variable, all counts as this power of the number of cells.
-BY_CELLS = -1 / 8
+# Where every unit is seen once, over one variable, all counts as this power of the number of cells;
+# second differences, roughness; and so many deviations are left of a cell by chance.
+BY_CELLS, OF_SECOND, OF_ROUGH, BY_CHANCE = -1 / 12, 1.5, 0.6, 2.0
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
@@ -142,9 +147,11 @@ class Widths:
         reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
         own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
         # Noise as large as the bounds' half distance says no more than that.
-        half += np.minimum(reach, 0.5)[own] + differences(self.posterior.line, cells, 2)
-        half += OUTER * _ends(self.posterior.line, cells)
-        return np.asarray(factor * cells**BY_CELLS * half)
+        noise, line = np.minimum(reach, 0.5)[own], self.posterior.line
+        ends = OUTER * differences(line, cells, 1) * _outer(line.size, cells)
+        half = np.sqrt(half**2 + noise**2 + (OF_SECOND * differences(line, cells, 2)) ** 2 + ends**2)
+        rougher = (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
+        return np.asarray(factor * cells**BY_CELLS * rougher * half)
 
     @cached_property
     def typical_error(self) -> float:
@@ -218,14 +225,18 @@ class Widths:
         )
 
     @property
+    def _left(self) -> float:
+        """Largest of what the line leaves of what was measured, in deviations."""
+        posterior = self.posterior
+        return float(np.abs(posterior.noisy - posterior.model.seen @ (posterior.line - 0.5)).max())
+
+    @property
     def misfit(self) -> bool:
         """Whether what was measured looks rougher than the cells can follow."""
         posterior, noise = self.posterior, self.posterior.model.noise
         if not self.in_cells or self.whole or not isinstance(noise, InBox):
             return False
-        left = posterior.noisy - posterior.model.seen @ (posterior.line - 0.5)
-        largest = float(np.abs(left).max()) / scale_of(noise.sides)
-        if gamma_chance(noise.sides, largest) > MISFIT:
+        if gamma_chance(noise.sides, self._left / scale_of(noise.sides)) > MISFIT:
             return True
         if posterior.noisy.size < 4 or self.roughness <= ROUGH_EVIDENCE:
             return False
@@ -328,9 +339,13 @@ def _changes(line: Floats, cells: int) -> Floats:
 
 def _ends(line: Floats, cells: int) -> Floats:
     """Root mean square (N,) of changes over a cell, in the first and the last cell alone."""
-    average = np.sqrt(np.mean(differences(line, cells, 1) ** 2))
-    place, end = np.arange(line.size), round(line.size / cells)
-    return np.asarray(average * (np.minimum(place, place[::-1]) < end))
+    return np.asarray(np.sqrt(np.mean(differences(line, cells, 1) ** 2)) * _outer(line.size, cells))
+
+
+def _outer(points: int, cells: int) -> Flags:
+    """Whether points (N,) are in the first or the last cell."""
+    place = np.arange(points)
+    return np.asarray(np.minimum(place, place[::-1]) < round(points / cells))
 
 
 @one_thread(scipy=False)

@@ -272,7 +272,9 @@ class MeanDesign(MeanQuestion):
         strength = self._strength_of_distance
         if strength is None or self._in_one_box:
             return None
-        return distance_share(flat_grid(self.basis).size, strength)
+        # Groups, whose shares must be alike, have boxes.
+        cells = bool(self.telling.among) or isinstance(self.guarantee, PureDP)
+        return distance_share(flat_grid(self.basis).size, strength, cells)
 
     @cached_property
     def distance(self) -> DistanceNoise | None:

@@ -43,6 +43,11 @@ NOTHING = (
     "number for all, and the share that is said to be explained means little."
 )
 
+ASSUMED = (
+    "It is assumed that the coefficient function shows no detail finer than one of {count} parts of the "
+    "domain. Bands miss narrower waves, spikes and steps, and nothing tells of them."
+)
+
 
 def bound_words(lower: float, upper: float, target: tuple[float, float], beside: str) -> str:
     """What is bounded, in words."""
@@ -320,7 +325,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             public=[f"the grid and the domain: {self._spoken_domain}", *self._divided],
             noise=self.moments.laws[-1].describe(),
             bounded=["Values outside their bounds count as the nearest end."],
-            first=[] if self._found else [NOTHING],
+            first=[*([] if self._found else [NOTHING]), ASSUMED.format(count=self._count)],
             remarks=["A coefficient is what goes with what in these data: no statement on causes."],
             numbers={
                 "explained": self.explained, "intercept": self.intercept,

@@ -90,22 +90,27 @@ def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
     return max(count, min(int(more * count), (points - 1) // 2 if short else MOST_CELLS))
 
 
-def distance_share(points: int, strength: float) -> Fraction | None:
+def distance_share(points: int, strength: float, cells: bool = True) -> Fraction | None:
     """Share of the budget that goes to the largest distance of the line from the mean; None for none.
 
     A tenth up to n epsilon of 300, and less by its fifth root beyond: noise on it and the line's own
     error are then about alike. None where it would say too little. Where every point is a cell these
     say as much by themselves, but where points are many.
 
+    cells: Whether sums over cells are what is measured. Of functions, which other noise is for, no
+        point is known by itself.
+
     Examples
     --------
     >>> [distance_share(200, strength) for strength in (100, 300, 5000)]
     [None, Fraction(1, 10), Fraction(57, 1000)]
+    >>> [distance_share(96, 5000, cells) for cells in (True, False)]
+    [None, Fraction(57, 1000)]
     """
     if strength < LEAST_OF_DISTANCE:
         return None
     share = 0.1 * min(1.0, (EVEN / strength) ** 0.2)
-    if not _worth_a_distance(points, strength, math.log(10) / (share * strength)):
+    if cells and not _worth_a_distance(points, strength, math.log(10) / (share * strength)):
         return None
     return Fraction(round(1000 * share), 1000)
 
