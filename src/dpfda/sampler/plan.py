@@ -23,7 +23,16 @@ from dpfda.publication import NAMED, Paying, charge, planner, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.sampler.groups_release import ReleasedCurveSamplers
-from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
+from dpfda.sampler.release import (
+    BINS,
+    COUNT,
+    COUNTED,
+    EDGES,
+    LEFT,
+    ReleasedCurveSampler,
+    beyond,
+    score_axes,
+)
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Settings, read_labels
@@ -83,7 +92,7 @@ class SamplerPlan(VectorPlan):
 
     def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedCurveSampler:
         """Draw and add. The ledger has been charged for the certificate."""
-        moments = self.design.published(vectors[:, : self.design.size], self.size)
+        moments = self.design.published(vectors[:, : self.design.coordinates], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
@@ -98,11 +107,13 @@ class SamplerPlan(VectorPlan):
         """
         deviations, directions = score_axes(moments)
         through = (directions / deviations)[:, : self.counted]
-        leading, rest = np.split(vectors, [self.design.size], axis=1)
-        found = coefficients(leading - moments.centre, np.asarray(through, dtype=np.float64))
-        bins = np.searchsorted(EDGES[1:-1], found)
-        left = np.searchsorted(LEFT[1:-1] * self.design.bounds[0], lengths(rest))
-        counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left][: self.tables]]
+        deviations = vectors - np.pad(moments.centre, (0, vectors.shape[1] - moments.centre.size))
+        found = coefficients(deviations[:, : len(through)], np.asarray(through, dtype=np.float64))
+        bins = [*np.searchsorted(EDGES[1:-1], found).T]
+        if self.tables > self.counted:
+            left = lengths(coefficients(deviations, beyond(moments, vectors.shape[1])))
+            bins.append(np.searchsorted(LEFT[1:-1] * self.design.bounds[0], left))
+        counts = [np.bincount(column, minlength=BINS) for column in bins]
         total = IntegerSum(len(counts) * BINS)
         return total.add_totals((np.concatenate(counts) * COUNT).tolist(), len(vectors))
 
@@ -190,11 +201,14 @@ def sampler_plan(
     leading = min(_functions(guarantee, size), used.eigenvalues.size)
     SymmetricTensorBasis(used.truncate(leading))
     bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
-    steps, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
+    pure, functions = isinstance(guarantee, PureDP), used.eigenvalues.size
+    steps, counts, mean, length = PURE if pure else NORMAL
+    seen = None if pure or leading == functions else functions
     part, rest = parted(shared(guarantee), counts)
     design = MomentsDesign(
-        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1
-    )
+        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1,
+        seen,
+    )  # fmt: skip
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
     plan.whole_achieved()
