@@ -485,7 +485,7 @@ def test_details_finer_than_the_functions_have_their_mean_and_variance() -> None
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_one_unit_moves_every_step_by_its_length_and_no_more(neighbours: Neighbours) -> None:
-    """The first step sees 25 coordinates, later ones twelve directions: fails for scales off by sqrt(2)."""
+    """The first step sees 25 coordinates, later ones 12 directions: fails for scales off by sqrt(2)."""
     unit = PrivacyUnit("person", str(neighbours), 9 if neighbours is Neighbours.ADD_REMOVE else None)
     design = estimator(delta=1e-5, unit=unit).plan(9, GRID).design
     assert (design.coordinates, design.size, design.count) == (25, 12, 4)

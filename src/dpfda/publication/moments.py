@@ -269,7 +269,7 @@ class MomentsDesign:
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:
         """Law of the noise of each step."""
-        found = {}
+        found: dict[str, SymmetricNoise] = {}
         for name, part in self.parts.items():
             if name.startswith("second"):
                 # With a constant, if there is one; later steps see no more than `size` directions.
@@ -325,8 +325,11 @@ class MomentsDesign:
             self.mean_noise, (), (), self.outer.exponent, (), self.decay, self.focus, seen=self.seen,
         )  # fmt: skip
         deviations = vectors - found.mean
+        # Details count half: few units may have most of them, and are shortened rather.
+        details = np.where(np.arange(self.coordinates) < self.size, 1.0, 2.0)
+        parts = deviations / (found.weights * details)
         chosen = [
-            choice.released(lengths(deviations[:, place] / found.weights[place]), drawn(choice.noise))
+            choice.released(lengths(parts[:, place]), drawn(choice.noise))
             for choice, place in zip(self.choices, found.places, strict=True)
         ]
         pairs = zip(self.choices, chosen, strict=True)
@@ -340,7 +343,7 @@ class MomentsDesign:
         if self.decay is not None:
             deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():
-            moments, through = OuterSum(law.size), np.asarray(found.through, dtype=np.float64)
+            moments, through = OuterSum(law.size), found.through
             for rows in _blocks(deviations):
                 moments.add(self.outer.clip(project(rows, through)))
             step = Step(moments.with_noise(drawn(law)), law)

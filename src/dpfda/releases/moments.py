@@ -186,7 +186,8 @@ class Moments(file.Written):
             if self.seen is not None and not place:
                 # From here on along the axes: what the first step shows of these.
                 shown = self._onto.T @ factor
-                factor, root, vectors = np.eye(shown.shape[0]), shown @ root @ shown.T, shown @ vectors
+                factor, root = np.eye(shown.shape[0]), shown @ root @ shown.T
+                vectors = np.asarray(shown @ vectors, dtype=np.float64)
             root = np.linalg.cholesky(root)
             if place + 1 == self.focus:
                 root = root @ self._turned(factor @ root)
@@ -202,7 +203,7 @@ class Moments(file.Written):
         return np.asarray(expected * math.sqrt(len(self.blocks) + len(constant)))
 
     def _parted(self, place: int) -> tuple[Floats, Floats, float]:
-        """Eigenvalues of a step, positive, and vectors; and what is taken for those that noise drowns."""
+        """Eigenvalues of a step, positive, and vectors; what is taken for those that noise drowns."""
         values, vectors = np.linalg.eigh(self.measured(place))
         drowned = DROWNED * math.sqrt(self.power(place) * self.order_of(place))
         return np.maximum(values, 0.0), vectors, drowned
@@ -235,7 +236,8 @@ class Moments(file.Written):
     def through(self) -> Floats:
         """What the next step sees vectors with their constant through (D + 1, d + 1), as a product."""
         seen = np.linalg.inv(self.factors[-1]).T
-        return seen if self.seen is None or not self.steps else np.asarray(self._onto @ seen)
+        onto = self.seen is not None and self.steps
+        return np.asarray(self._onto @ seen if onto else seen, dtype=np.float64)
 
     def _turned(self, factor: Floats) -> Floats:
         """What makes a factor show all beyond the leading directions smaller; the constant is kept."""
