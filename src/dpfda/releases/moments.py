@@ -186,7 +186,8 @@ class Moments(file.Written):
             if self.seen is not None and not place:
                 # From here on along the axes: what the first step shows of these.
                 shown = self._onto.T @ factor
-                factor, root = np.eye(shown.shape[0]), shown @ root @ shown.T
+                factor = np.eye(shown.shape[0])
+                root = np.asarray(shown @ root @ shown.T, dtype=np.float64)
                 vectors = np.asarray(shown @ vectors, dtype=np.float64)
             root = np.linalg.cholesky(root)
             if place + 1 == self.focus:

@@ -42,8 +42,8 @@ from dpfda.spine.vectors import VectorPlan
 # what is left each time for the mean and for lengths.
 PURE = 2, Fraction(3, 10), Fraction(1, 3), LENGTHS_SHARE
 NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
-# Functions; with normal noise one for so much of n mu, if that is more, and so many at most. They are
-# taken to matter less and less, as in `Moments`.
+# Functions, or directions; with normal noise one for so much of n mu, if that is more, and so many at
+# most. Functions are taken to matter less and less, as in `Moments`.
 FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
