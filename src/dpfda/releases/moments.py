@@ -187,9 +187,8 @@ class Moments(file.Written):
                 # From here on along the axes: what the first step shows of these.
                 shown = self._onto.T @ factor
                 factor = np.eye(shown.shape[0])
-                root = np.asarray(shown @ root @ shown.T, dtype=np.float64)
-                vectors = np.asarray(shown @ vectors, dtype=np.float64)
-            root = np.linalg.cholesky(root)
+                root, vectors = np.asarray(shown @ root @ shown.T), np.asarray(shown @ vectors)
+            root = np.linalg.cholesky(np.asarray(root))
             if place + 1 == self.focus:
                 root = root @ self._turned(factor @ root)
             square = float(np.sum(np.linalg.solve(root, vectors) ** 2 * values)) + 1
