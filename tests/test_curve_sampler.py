@@ -15,6 +15,7 @@ from scipy import stats
 from dpfda import Domain, PrivacyUnit, PrivateCurveSampler, Reading, load
 from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.noise import gaussian_ratio, moved_counts
+from dpfda.numerics.embedding import project
 from dpfda.privacy.composition import GaussianLoss
 from dpfda.privacy.guarantees import (
     ApproximateDP,
@@ -27,7 +28,7 @@ from dpfda.privacy.guarantees import (
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.moments import FEW, PEAK, MomentsDesign, RadiusChoice
 from dpfda.sampler.plan import SCORES
-from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, score_axes
+from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, beyond, score_axes
 from dpfda.testing import check_release, check_summary
 
 GRID = np.linspace(0.0, 2.0, 25)
@@ -157,13 +158,14 @@ def test_normal_noise_has_its_scale_at_every_stage() -> None:
 
 def test_one_unit_adds_no_more_than_the_ball_with_its_constant() -> None:
     plan = estimator(delta=1e-5).plan(2, GRID)
-    size, square = plan.design.size, plan.design.outer.radius**2
+    sizes, square = (plan.design.coordinates, plan.design.size), plan.design.outer.radius**2
+    assert sizes == (GRID.size, 12)
     for far in (0.0, 1.0, 1e300):
-        rows = np.full((1, size), far)
+        rows = np.full((1, sizes[0]), far)
         moments = plan.design.published(rows, 2, lambda law: [0] * law.components)
-        for step in moments.steps:
+        for place, step in enumerate(moments.steps):
             # What is not on the diagonal of a sum over one unit counts for nothing here.
-            ends = np.cumsum(np.arange(1, size + 2)) - 1
+            ends = np.cumsum(np.arange(1, sizes[place > 0] + 2)) - 1
             trace = sum(step.noisy_sum[end] for end in ends)
             assert 0 < trace <= square
     assert trace > 0.4 * square
@@ -172,18 +174,25 @@ def test_one_unit_adds_no_more_than_the_ball_with_its_constant() -> None:
 def test_the_last_step_sees_leading_directions_as_large_and_others_smaller() -> None:
     """Along axes, without noise: by twelve over the direction's number."""
     design = estimator(domain=None, delta="1e-5").plan(5000, np.linspace(0, 2, 60)).design
-    deviations = 0.6 / (1.0 + np.arange(design.size))
-    rows = np.random.default_rng(6).normal(size=(5000, design.size)) * deviations
+    deviations = 0.6 / (1.0 + np.arange(design.coordinates))
+    rows = np.random.default_rng(6).normal(size=(5000, design.coordinates)) * deviations
     moments = design.published(rows, len(rows), lambda law: [0] * law.components)
-    assert np.diag(moments.matrix) == pytest.approx(deviations**2, rel=0.15)
-    assert moments.centre / deviations == pytest.approx(np.zeros(design.size), abs=0.1)
+    # Those that vary most are the leading ones, in this order.
+    far = np.abs(moments.axes) - np.eye(*moments.axes.shape)
+    assert np.abs(far[:20, :20]).max() < 0.4
+    varied = moments.axes @ moments.matrix @ moments.axes.T
+    kept, deviations = slice(design.size - 4), deviations[: design.size - 4]
+    assert np.diag(varied)[kept] == pytest.approx(deviations**2, rel=0.2)
+    assert moments.centre[kept] / deviations == pytest.approx(np.zeros(deviations.size), abs=0.1)
     before, last = (
-        np.linalg.norm(np.linalg.inv(moments.factors[step])[:, :-1] * deviations, axis=0)
+        np.linalg.norm(
+            (np.linalg.inv(moments.factors[step])[:, :-1] @ moments.axes.T)[:, kept] * deviations, axis=0
+        )
         for step in (2, 3)
     )
-    far = np.minimum(1.0, 12 / (1.0 + np.arange(design.size)))
+    far = np.minimum(1.0, 12 / (1.0 + np.arange(deviations.size)))
     assert last / last[0] == pytest.approx(far, rel=0.25)
-    assert before / before[0] == pytest.approx(np.ones(design.size), rel=0.35)
+    assert before / before[0] == pytest.approx(np.ones(deviations.size), rel=0.35)
     assert last[0] > 1.2 * before[0]
 
 
@@ -450,3 +459,76 @@ def test_the_share_of_noise_is_one_where_nothing_else_was_measured() -> None:
     )
     assert replace(moments, steps=(*moments.steps[:-1], last)).noise_share == 1.0
     assert 0.5 < moments.noise_share <= 1.0
+
+
+def detailed(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Curves of 120 points with a level and a wave finer than 48 functions, and that wave's scores."""
+    random, at = np.random.default_rng(9), np.linspace(0, 1, 120)
+    fine = np.cos(np.pi * 70 * at) * np.exp(-(((at - 0.3) / 0.1) ** 2))
+    scores = 0.3 + 0.2 * random.standard_normal(count)
+    return 0.5 * random.standard_normal((count, 1)) + np.outer(scores, fine), fine
+
+
+def test_details_finer_than_the_functions_have_their_mean_and_variance() -> None:
+    """Before, what lay outside 48 functions had no mean and no direction."""
+    curves, fine = detailed(5000)
+    ratios, means = [], []
+    for _ in range(3):
+        release = PrivateCurveSampler(1, delta=1e-5, bounds=(-3, 3)).fit(curves).release_
+        assert release.moments.axes.shape == (120, 48)
+        found = release.sample(5000, 1) @ fine / (fine @ fine)
+        ratios.append(found.std() / 0.2)
+        means.append(found.mean())
+    assert 0.8 < np.median(ratios) < 1.25
+    assert 0.22 < np.median(means) < 0.38
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_one_unit_moves_every_step_by_its_length_and_no_more(neighbours: Neighbours) -> None:
+    """The first step sees 25 coordinates, later ones 12 directions: fails for scales off by sqrt(2)."""
+    unit = PrivacyUnit("person", str(neighbours), 9 if neighbours is Neighbours.ADD_REMOVE else None)
+    design = estimator(delta=1e-5, unit=unit).plan(9, GRID).design
+    assert (design.coordinates, design.size, design.count) == (25, 12, 4)
+    random = np.random.default_rng(3)
+    moments = design.published(random.normal(size=(9, 25)), 9)
+    rows = np.column_stack([random.normal(size=(60, 25)) * 1e6, np.ones(60)])
+    factor = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+    for place, law in enumerate(design.laws.values()):
+        before = replace(moments, steps=moments.steps[:place])
+        through = np.asarray(before.through, dtype=np.float64)
+        assert through.shape == (26, 13 if place else 26)
+        assert law.size == through.shape[1]
+        seen = np.asarray(design.outer.clip(project(rows, through)), dtype=np.float64)
+        outer = np.einsum("ni,nj->nij", seen, seen)
+        apart = outer[:30] - outer[30:] if factor == 2 else outer
+        moved = np.linalg.norm(apart, axis=(1, 2)).max()
+        width = math.sqrt(factor) * design.outer.radius**2
+        assert 0.95 * width < moved <= width * (1 + 1e-9)
+        scale = width / gaussian_ratio(design.parts[f"second moments, step {place + 1}"])
+        assert law.scale == pytest.approx(scale, rel=1e-6)
+
+
+def test_axes_are_the_same_wherever_a_file_is_read(tmp_path: Any) -> None:
+    release = PrivateCurveSampler(1, delta=1e-5, bounds=(-3, 3)).fit(detailed(2000)[0]).release_
+    axes = release.moments.axes
+    assert axes.T @ axes == pytest.approx(np.eye(axes.shape[1]), abs=1e-9)
+    outside = beyond(release.moments, 120)
+    assert np.column_stack([axes, outside]).T @ outside == pytest.approx(
+        np.eye(120, 120)[:, axes.shape[1] :], abs=1e-9
+    )
+    # A sign that a program is free to choose is chosen by the largest entry.
+    largest = np.argmax(np.abs(axes), axis=0)
+    assert np.all(axes[largest, np.arange(largest.size)] > 0)
+    path = release.save(tmp_path / "sampler.json")
+    assert np.array_equal(load(path).sample(5, 1), release.sample(5, 1))
+    written = json.loads(path.read_text())
+    for seen in (119, 20, None):
+        written["moments"]["seen"] = seen
+        path.write_text(json.dumps(written))
+        with pytest.raises(StorageError):
+            load(path)
+    written["moments"]["seen"] = 120
+    written["moments"]["steps"] = written["moments"]["steps"][:2]
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(path)

@@ -198,7 +198,7 @@ class MomentsDesign:
     neighbours: Which data sets it makes hard to tell apart.
     count: Number of steps.
     mean_share, lengths_share: Shares of the budget for the mean, and of what is left for all lengths.
-    decay, focus: As in `Moments`.
+    decay, focus, seen: As in `Moments`.
     """
 
     blocks: tuple[int, ...]
@@ -211,6 +211,7 @@ class MomentsDesign:
     lengths_share: Fraction = LENGTHS_SHARE
     decay: float | None = None
     focus: int | None = None
+    seen: int | None = None
 
     @property
     def joint(self) -> bool:
@@ -237,9 +238,9 @@ class MomentsDesign:
         return sum(self.blocks)
 
     @property
-    def order(self) -> int:
-        """Number of coordinates of which second moments are measured: with a constant, if there is."""
-        return self.size + (self.decay is not None)
+    def coordinates(self) -> int:
+        """Number D of coordinates that are seen: by the first step, where it sees more."""
+        return self.seen or self.size
 
     @property
     def ball(self) -> IntegerBall:
@@ -269,17 +270,18 @@ class MomentsDesign:
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:
         """Law of the noise of each step."""
-        found = {}
+        found: dict[str, SymmetricNoise] = {}
         for name, part in self.parts.items():
             if name.startswith("second"):
-                found[name] = quietest_symmetric(self.order, self.difference, part)
-                recomputed(found[name], "l2", self.difference, part)
+                # With a constant, if there is one; later steps see no more than `size` directions.
+                order = (self.size if found else self.coordinates) + (self.decay is not None)
+                found[name] = quietest_symmetric(order, self.difference(order), part)
+                recomputed(found[name], "l2", self.difference(order), part)
         return found
 
-    @property
-    def difference(self) -> OuterDifference:
-        """How far one unit moves a sum of outer products."""
-        return OuterDifference.of(self.order, self.outer.radius, self.neighbours)
+    def difference(self, order: int) -> OuterDifference:
+        """How far one unit moves a sum of outer products of so many coordinates."""
+        return OuterDifference.of(order, self.outer.radius, self.neighbours)
 
     @cached_property
     def achieved(self) -> list[Guarantee]:
@@ -288,7 +290,10 @@ class MomentsDesign:
         return [
             recomputed(self.mean_noise, "l2", width, self.parts["mean"]),
             *(each.achieved for each in self.choices),
-            *(recomputed(law, "l2", self.difference, self.parts[n]) for n, law in self.laws.items()),
+            *(
+                recomputed(law, "l2", self.difference(law.size), self.parts[name])
+                for name, law in self.laws.items()
+            ),
         ]
 
     def costs(self) -> dict[str, Cost]:
@@ -304,7 +309,7 @@ class MomentsDesign:
     def published(self, vectors: Floats, size: int, drawn: Drawn = lambda law: law.draw()) -> Moments:
         """Draw and add. The ledger has been charged for `costs`.
 
-        vectors: array (units, d). Private; what is not finite counts as nothing.
+        vectors: array (units, D). Private; what is not finite counts as nothing.
         size: Public number of units.
         drawn: Draws from a law.
         """
@@ -314,15 +319,18 @@ class MomentsDesign:
     def _published(self, vectors: Floats, size: int, drawn: Drawn) -> Moments:
         scaled = 1 / (np.repeat(self.bounds, self.blocks) * math.sqrt(len(self.blocks)))
         total = IntegerSum(self.size)
-        for rows in _blocks(vectors * scaled):
+        for rows in _blocks(vectors[:, : self.size] * scaled):
             total.add(self.ball.clip(Rows(rows, np.zeros(len(rows), dtype=np.int64))))
         found = Moments(
             self.blocks, self.bounds, size, total.with_noise(drawn(self.mean_noise)), self.ball.exponent,
-            self.mean_noise, (), (), self.outer.exponent, (), self.decay, self.focus,
+            self.mean_noise, (), (), self.outer.exponent, (), self.decay, self.focus, seen=self.seen,
         )  # fmt: skip
         deviations = vectors - found.mean
+        # Details count half: few units may have most of them, and are shortened rather.
+        details = np.where(np.arange(self.coordinates) < self.size, 1.0, 2.0)
+        parts = deviations / (found.weights * details)
         chosen = [
-            choice.released(lengths(deviations[:, place] / found.weights[place]), drawn(choice.noise))
+            choice.released(lengths(parts[:, place]), drawn(choice.noise))
             for choice, place in zip(self.choices, found.places, strict=True)
         ]
         pairs = zip(self.choices, chosen, strict=True)
@@ -336,8 +344,7 @@ class MomentsDesign:
         if self.decay is not None:
             deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():
-            through = np.asarray(np.linalg.inv(found.factors[-1]).T, dtype=np.float64)
-            moments = OuterSum(self.order)
+            moments, through = OuterSum(law.size), found.through
             for rows in _blocks(deviations):
                 moments.add(self.outer.clip(project(rows, through)))
             step = Step(moments.with_noise(drawn(law)), law)

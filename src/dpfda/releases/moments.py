@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfda.noise import GaussianNoise, Law, NoiseLaw, law_from_json, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
@@ -25,6 +26,8 @@ from dpfda.releases.staged import Selection
 # squared length, which is their number of coordinates at most; to the second where there is a focus.
 # What noise drowns is taken to be so large a part of it.
 REACH, NEAR, DROWNED = 1.3, 1.2, 0.5
+# Half of the largest eigenvalue that noise alone has, over what is taken for those that it drowns.
+CLEAR = math.sqrt(2) / 2 / DROWNED
 # The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
 CONSTANT = 0.5
 MOST_DECAY, MOST_PEAK = 4.0, 1e6
@@ -93,6 +96,8 @@ class Moments(file.Written):
         are shorter. Moments are then those of the last two steps together. None before.
     peak: Where given, vectors may be so many times as long before they are shortened, as squares are
         mostly those of few units. None before, and of ordinary vectors.
+    seen: Where given, the first step sees so many coordinates, of which the mean has the leading ones;
+        later steps see the directions in which they vary most by the first, `axes`. None before.
     """
 
     blocks: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
@@ -108,22 +113,24 @@ class Moments(file.Written):
     decay: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     focus: int | None = field(default=None, metadata=file.whole_number(1).or_absent.kept)
     peak: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    seen: int | None = field(default=None, metadata=file.whole_number(1).or_absent.kept)
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
         found = len(self.radii), len(self.selections)
-        lengths = {len(step.noisy_sum) for step in self.steps}
-        sizes = {step.noise.size for step in self.steps}
+        sizes = [step.noise.size for step in self.steps]
+        lengths = [len(step.noisy_sum) for step in self.steps]
         if (
             len(self.bounds) != count
             or found not in {(0, 0), (count, count)}
             or len(self.mean_sum) != size
             or self.mean_noise.components != size
             or not min(self.blocks + self.bounds + self.radii) > 0
-            or not lengths <= {self.order * (self.order + 1) // 2}
-            or not sizes <= {self.order}
+            or sizes != [self.order_of(place) for place in range(len(sizes))]
+            or lengths != [order * (order + 1) // 2 for order in sizes]
             or not 0 <= (self.decay or 0.0) <= MOST_DECAY
             or not 1 <= (self.peak or 1.0) <= MOST_PEAK
+            or (self.seen is not None and (count != 1 or self.focus is None or self.seen <= size))
         ):
             raise ValueError("moments do not fit their blocks")
 
@@ -131,66 +138,123 @@ class Moments(file.Written):
         """One number a block as one a coordinate (d,)."""
         return np.repeat(np.array(numbers, dtype=np.float64), self.blocks)
 
+    def order_of(self, place: int) -> int:
+        """Number of coordinates in second moments of a step: with the constant, where there is one."""
+        return sum(self.blocks if place else self._first) + (self.decay is not None)
+
     @property
-    def order(self) -> int:
-        """Number of coordinates in second moments: with the constant, where there is one."""
-        return sum(self.blocks) + (self.decay is not None)
+    def _first(self) -> tuple[int, ...]:
+        """Numbers of coordinates that the first step sees: D in all."""
+        return self.blocks if self.seen is None else (self.seen,)
 
     @cached_property
     def weights(self) -> Floats:
-        """How large each coordinate (d,) is expected to be, beside the first of its block."""
-        return np.concatenate([(1.0 + np.arange(size)) ** -(self.decay or 0.0) for size in self.blocks])
+        """How large each coordinate (D,) is expected to be, beside the first of its block."""
+        return np.concatenate([(1.0 + np.arange(size)) ** -(self.decay or 0.0) for size in self._first])
 
     @property
     def places(self) -> list[slice]:
         """Where the coordinates of each block are."""
-        ends = np.cumsum((0, *self.blocks)).tolist()
+        ends = np.cumsum((0, *self._first)).tolist()
         return [slice(start, end) for start, end in itertools.pairwise(ends)]
 
     @cached_property
     def mean(self) -> Floats:
-        """The mean (d,) about which deviations are taken, each block within its bound."""
+        """The mean (D,) about which deviations are taken, each block within its bound."""
         raw = np.array([math.ldexp(float(value), -self.mean_exponent) for value in self.mean_sum])
         raw *= math.sqrt(len(self.blocks)) / self.size
         longest = [max(1.0, float(np.linalg.norm(raw[place]))) for place in self.places]
-        return np.asarray(raw / self.each(longest) * self.each(self.bounds))
+        return self._padded(raw / self.each(longest) * self.each(self.bounds))
 
     @property
     def mean_power(self) -> Floats:
-        """Variances (d,) of the noise of the mean, about which deviations are taken."""
+        """Variances (D,) of the noise of the mean, about which deviations are taken."""
         unit = math.sqrt(len(self.blocks)) / self.size * self.each(self.bounds)
-        return np.asarray(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
+        return self._padded(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
+
+    def _padded(self, row: Floats) -> Floats:
+        """A number a coordinate (d,) with nothing for those that only the first step sees."""
+        return np.pad(row, (0, sum(self._first) - row.size))
 
     @cached_property
     def factors(self) -> list[Floats]:
-        """The L (d, d) of each step, and of one that could follow: lower triangular but with a focus."""
-        constant = [] if self.decay is None else [1.0]
-        expected = np.append(self.each(self.radii) * self.weights, constant)
-        found = [np.diag(expected) * math.sqrt(len(self.blocks) + len(constant))]
+        """The L (d, d) of each step, and of one that could follow: lower triangular but with a focus.
+
+        That of the first is (D, D); others are of vectors along `axes`.
+        """
+        found = [np.diag(self._expected)]
         reach = (REACH if self.focus is None else NEAR) * (self.peak or 1.0)
         for place in range(len(self.steps)):
-            noise = DROWNED * math.sqrt(self.power(place) * self.order)
-            values, vectors = np.linalg.eigh(self.measured(place))
-            values = np.maximum(values, 0.0)
-            root = np.linalg.cholesky((vectors * (values + noise)) @ vectors.T)
+            values, vectors, noise = self._parted(place)
+            factor, root = found[-1], (vectors * (values + noise)) @ vectors.T
+            if self.seen is not None and not place:
+                # From here on along the axes: what the first step shows of these.
+                shown = self._onto.T @ factor
+                factor = np.eye(shown.shape[0])
+                root, vectors = np.asarray(shown @ root @ shown.T), np.asarray(shown @ vectors)
+            root = np.linalg.cholesky(np.asarray(root))
             if place + 1 == self.focus:
-                root = root @ self._turned(found[-1] @ root)
+                root = root @ self._turned(factor @ root)
             square = float(np.sum(np.linalg.solve(root, vectors) ** 2 * values)) + 1
-            found.append(found[-1] @ root * (reach * math.sqrt(square)))
+            found.append(factor @ root * (reach * math.sqrt(square)))
         return found
+
+    @property
+    def _expected(self) -> Floats:
+        """Lengths (D,) that the first step sees coordinates in, with that of the constant."""
+        constant = [] if self.decay is None else [1.0]
+        expected = np.append(np.repeat(self.radii, self._first) * self.weights, constant)
+        return np.asarray(expected * math.sqrt(len(self.blocks) + len(constant)))
+
+    def _parted(self, place: int) -> tuple[Floats, Floats, float]:
+        """Eigenvalues of a step, positive, and vectors; what is taken for those that noise drowns."""
+        values, vectors = np.linalg.eigh(self.measured(place))
+        drowned = DROWNED * math.sqrt(self.power(place) * self.order_of(place))
+        return np.maximum(values, 0.0), vectors, drowned
+
+    @cached_property
+    def axes(self) -> Floats:
+        """Orthonormal directions (D, d), one a column, that steps after the first see.
+
+        Where the first sees more: those in which vectors vary most by it. Eigenvalues lose half of the
+        largest that noise alone has, and get what is taken for directions that noise drowns: among
+        these the public order of coordinates decides.
+        """
+        if self.seen is None:
+            return np.eye(sum(self.blocks))
+        values, vectors, noise = self._parted(0)
+        clear = np.maximum(values - CLEAR * noise, 0.0) + noise
+        rows = (np.diag(self._expected) @ vectors)[: self.seen]
+        found = np.linalg.eigh((rows * clear) @ rows.T)[1][:, ::-1][:, : sum(self.blocks)]
+        # A file means the same wherever it is read: signs are no choice of a program.
+        largest = np.argmax(np.abs(found), axis=0)
+        return np.asarray(found * np.sign(found[largest, np.arange(largest.size)]))
+
+    @property
+    def _onto(self) -> Floats:
+        """The axes (D + 1, d + 1) with the constant, if there is one."""
+        constant = np.eye(int(self.decay is not None))
+        return np.asarray(scipy.linalg.block_diag(self.axes, constant))
+
+    @property
+    def through(self) -> Floats:
+        """What the next step sees vectors with their constant through (D + 1, d + 1), as a product."""
+        seen = np.linalg.inv(self.factors[-1]).T
+        onto = self.seen is not None and self.steps
+        return np.asarray(self._onto @ seen if onto else seen, dtype=np.float64)
 
     def _turned(self, factor: Floats) -> Floats:
         """What makes a factor show all beyond the leading directions smaller; the constant is kept."""
         size = sum(self.blocks)
         _, _, rows = np.linalg.svd(factor[:size, :size])
-        turned = np.eye(self.order)
+        turned = np.eye(len(factor))
         turned[:size, :size] = rows.T * np.maximum(1.0, (1.0 + np.arange(size)) / LEADING)
         return turned
 
     def measured(self, place: int) -> Floats:
         """Noisy second moments (d, d) of a step, as its factor L shows them."""
         scale = math.ldexp(1.0, -2 * self.exponent) / self.size
-        return filled(self.steps[place].noisy_sum, self.order) * scale
+        return filled(self.steps[place].noisy_sum, self.order_of(place)) * scale
 
     def power(self, place: int) -> float:
         """Variance of the noise of a step in each orthonormal coordinate of a symmetric matrix."""
@@ -216,7 +280,7 @@ class Moments(file.Written):
 
     @cached_property
     def _moved(self) -> Floats:
-        """What the last step adds to the mean (d,): moments with the constant over its own.
+        """What the last step adds to the mean (d,), along axes: moments with the constant over its own.
 
         With a positive decay its own is taken to be one.
         """
@@ -228,12 +292,21 @@ class Moments(file.Written):
 
     @cached_property
     def centre(self) -> Floats:
-        """The mean (d,), by the last step where that measured it anew."""
-        return self.mean if self.decay is None else self.mean + self._moved
+        """The mean (D,), by the last step where that measured it anew; outside the axes by the first."""
+        if self.decay is None:
+            return self.mean
+        found = self.mean + self.axes @ self._moved
+        if self.seen is None:
+            return found
+        shown = self._expected[:-1] * self._expected[-1]
+        # Where the mean was measured before, by precision; elsewhere it is left as it was.
+        share = self.mean_power / (self.mean_power + self.power(0) / 2 * shown**2)
+        moved = self.measured(0)[-1, :-1] * shown * share
+        return np.asarray(found + moved - self.axes @ (self.axes.T @ moved))
 
     @cached_property
     def matrix(self) -> Floats:
-        """Second moments (d, d) about `centre` by the last step, positive semidefinite.
+        """Second moments (d, d) along `axes` about `centre` by the last step, positive semidefinite.
 
         Over the noisy moment of the constant, so that no noise in it counts where the first mean was
         far off.
@@ -289,10 +362,12 @@ class Moments(file.Written):
             noise_on_counts(choice.noise, neighbours.differences(choice.scale), choice.scale, 1 + place)
             for place, choice in enumerate(self.selections)
         ]
-        outer = OuterDifference.of(self.order, 1 << self.exponent, neighbours)
-        first = len(noises)
+        first, radius = len(noises), 1 << self.exponent
         return noises + [
-            AddedNoise(step.noise, "l2", outer, first + i) for i, step in enumerate(self.steps)
+            AddedNoise(
+                step.noise, "l2", OuterDifference.of(step.noise.size, radius, neighbours), first + i
+            )
+            for i, step in enumerate(self.steps)
         ]
 
 

@@ -24,7 +24,16 @@ from dpfda.publication import charge, planner, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.sampler.groups_release import ReleasedCurveSamplers
-from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
+from dpfda.sampler.release import (
+    BINS,
+    COUNT,
+    COUNTED,
+    EDGES,
+    LEFT,
+    ReleasedCurveSampler,
+    beyond,
+    score_axes,
+)
 from dpfda.spine.memberships import divided
 from dpfda.spine.settings import Settings
 from dpfda.spine.vectors import VectorPlan, divisor_for
@@ -33,8 +42,8 @@ from dpfda.spine.vectors import VectorPlan, divisor_for
 # what is left each time for the mean and for lengths.
 PURE = 2, Fraction(3, 10), Fraction(1, 3), LENGTHS_SHARE
 NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
-# Functions; with normal noise one for so much of n mu, if that is more, and so many at most. They are
-# taken to matter less and less, as in `Moments`.
+# Functions, or directions; with normal noise one for so much of n mu, if that is more, and so many at
+# most. Functions are taken to matter less and less, as in `Moments`.
 FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
@@ -76,7 +85,7 @@ class SamplerPlan(VectorPlan[ReleasedCurveSampler]):
         return {SCORES: (1,) * (self.tables * BINS)}
 
     def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedCurveSampler:
-        moments = self.design.published(vectors[:, : self.design.size], self.size)
+        moments = self.design.published(vectors[:, : self.design.coordinates], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
@@ -91,11 +100,13 @@ class SamplerPlan(VectorPlan[ReleasedCurveSampler]):
         """
         deviations, directions = score_axes(moments)
         through = (directions / deviations)[:, : self.counted]
-        leading, rest = np.split(vectors, [self.design.size], axis=1)
-        found = coefficients(leading - moments.centre, np.asarray(through, dtype=np.float64))
-        bins = np.searchsorted(EDGES[1:-1], found)
-        left = np.searchsorted(LEFT[1:-1] * self.design.bounds[0], lengths(rest))
-        counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left][: self.tables]]
+        deviations = vectors - np.pad(moments.centre, (0, vectors.shape[1] - moments.centre.size))
+        found = coefficients(deviations[:, : len(through)], np.asarray(through, dtype=np.float64))
+        bins = [*np.searchsorted(EDGES[1:-1], found).T]
+        if self.tables > self.counted:
+            left = lengths(coefficients(deviations, beyond(moments, vectors.shape[1])))
+            bins.append(np.searchsorted(LEFT[1:-1] * self.design.bounds[0], left))
+        counts = [np.bincount(column, minlength=BINS) for column in bins]
         total = IntegerSum(len(counts) * BINS)
         return total.add_totals((np.concatenate(counts) * COUNT).tolist(), len(vectors))
 
@@ -182,11 +193,14 @@ def sampler_plan(
     leading = min(_functions(guarantee, size), used.eigenvalues.size)
     SymmetricTensorBasis(used.truncate(leading))
     bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
-    steps, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
+    pure, functions = isinstance(guarantee, PureDP), used.eigenvalues.size
+    steps, counts, mean, length = PURE if pure else NORMAL
+    seen = None if pure or leading == functions else functions
     part, rest = parted(shared(guarantee), counts)
     design = MomentsDesign(
-        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1
-    )
+        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1,
+        seen,
+    )  # fmt: skip
     about = {"summary": "synthetic curves", **settings.said()}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
     plan.whole_achieved()

@@ -37,7 +37,7 @@ BINS = EDGES.size - 1
 LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
 # A tenth of the units with the least or most left, where noise is among few, is taken to be as the next;
 # more where so many deviations of the noise are.
-TRIMMED, BEYOND_NOISE = 0.05, 2.0
+TRIMMED, BEYOND_NOISE = 0.05, 3.0
 # Scores that are counted.
 COUNTED = 6
 # Counts a unit, as integers.
@@ -60,10 +60,16 @@ UNFIT = (
 
 
 def score_axes(moments: Moments) -> tuple[Floats, Floats]:
-    """Deviations (d,) of scores, decreasing, and directions (d, d), one a column, from the moments."""
+    """Deviations (d,) of scores, decreasing, and directions (D, d), one a column, from the moments."""
     values, vectors = np.linalg.eigh(moments.matrix)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = values[::-1], moments.axes @ vectors[:, ::-1]
     return np.sqrt(np.maximum(values, LEAST * max(values[0], 1e-300))), vectors
+
+
+def beyond(moments: Moments, functions: int) -> Floats:
+    """Orthonormal directions (F, F - d), one a column, that moments leave out."""
+    axes = np.pad(moments.axes, ((0, functions - len(moments.axes)), (0, 0)))
+    return np.asarray(np.linalg.qr(axes, mode="complete")[0][:, axes.shape[1] :])
 
 
 def fdatagrid(release: ReleasedCurveSampler, curves: Floats, **more: object) -> FDataGrid:
@@ -112,7 +118,9 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
     def __post_init__(self) -> None:
         super().__post_init__()
         (size, *more), tables = self.moments.blocks, len(self.counts) / BINS
-        few = not self.moments.steps or size > self.basis.eigenvalues.size
+        functions, seen = self.basis.eigenvalues.size, self.moments.seen
+        few = len(self.moments.steps) < (1 if seen is None else 3) or size > functions
+        few |= seen not in (None, functions)
         # Some files hold lengths of what no function lies beyond: they are left aside.
         if more or few or tables not in (self.components + self._lengths, self.components + 1):
             raise ParameterError("counts", "fit the moments and the functions", len(self.counts))
@@ -146,15 +154,15 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
             bins = generator.choice(BINS, size=count, p=shares)
             scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
         rows = (scores * deviations) @ directions.T + self.moments.centre
-        leading, beyond = np.split(self._at_grid, [deviations.size], axis=1)
-        curves = self.bounds.mean(axis=0) + rows @ leading.T
-        if self._left is not None and beyond.shape[1]:
-            rough = generator.standard_normal((count, beyond.shape[1]))
+        curves = self.bounds.mean(axis=0) + rows @ self._at_grid[:, : rows.shape[1]].T
+        outside = self._at_grid @ beyond(self.moments, self.basis.eigenvalues.size)
+        if self._left is not None and outside.shape[1]:
+            rough = generator.standard_normal((count, outside.shape[1]))
             bins = generator.choice(BINS, size=count, p=self._left)
             far = self.moments.bounds[0] * (
                 LEFT[bins] + generator.uniform(size=count) * np.diff(LEFT)[bins]
             )
-            curves += rough * (far / np.linalg.norm(rough, axis=1))[:, None] @ beyond.T
+            curves += rough * (far / np.linalg.norm(rough, axis=1))[:, None] @ outside.T
         return np.asarray(np.clip(curves, *self.bounds))
 
     def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> FDataGrid:
@@ -186,9 +194,12 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
         if not self._lengths:
             return None
-        running = np.cumsum(self._counted[-1]) / self.moments.size
+        running, bins = np.cumsum(self._counted[-1]) / self.moments.size, np.arange(1, BINS + 1)
+        # That all units are in some bin is public: what noise adds to the sum is shared out.
+        running += (1.0 - running[-1]) * bins / BINS
         share = np.clip(scipy.optimize.isotonic_regression(running).x, 0.0, 1.0)
-        noise = np.sqrt(np.cumsum(self.noise.variances()[-BINS:])) / COUNT / self.moments.size
+        noise = np.sqrt(bins * (1 - bins / BINS) * self.noise.variances()[-1]) / COUNT
+        noise /= self.moments.size
         least = np.maximum(TRIMMED, BEYOND_NOISE * noise)
         share = np.where(share < least, 0.0, np.where(share > 1 - least, 1.0, share))
         share = np.maximum.accumulate(share)
