@@ -55,7 +55,7 @@ def test_a_plan_that_knows_until_when_persons_are_followed_comes_true():
 
 @pytest.mark.parametrize("followed", [0, -1, 11, math.nan])
 def test_nobody_is_followed_beyond_the_domain(followed):
-    with pytest.raises(ParameterError, match="followed must lie after the first time"):
+    with pytest.raises(ParameterError, match="followed must lie after 0, and not beyond "):
         PrivateSurvival(1.0, domain=(0, 10)).plan(300, followed=followed)
 
 

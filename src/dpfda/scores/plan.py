@@ -107,7 +107,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     @property
     def error_words(self) -> str:
         share = "one or three in ten" if self.share is None else f"{100 * self.share:g}%"
-        rarer = "; with a rarer outcome errors are several times as large: state share" * (
+        rarer = "; with a rarer outcome errors are several times as large ('share' tells the plan)" * (
             not self.share
         )
         return (

@@ -180,7 +180,7 @@ class CoxPlan(Designed):
             "root mean square of what noise does to a log hazard ratio, over half the range of a number "
             f"or for a level, where {100 * self.share:g}% of the {several(self.unit)} have an event, "
             "covariates are spread evenly and change little; with fewer events errors are several times "
-            "as large: state share; sampling comes on top"
+            "as large ('share' tells the plan); sampling comes on top"
         )
 
 

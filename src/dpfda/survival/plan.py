@@ -161,7 +161,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
         if until is None:
             until = first + USUAL_END * (last - first)
             sooner = " or longer; where most end much sooner errors are several times as large"
-            sooner += ": state followed"
+            sooner += " ('followed' tells the plan)"
         return (
             f"root mean square at a point up to the last follow-up, from the Kaplan-Meier curve{groups} "
             f"of these {several(self.unit)}, {ORDINARY} follow-ups of which one in ten lasts until "
@@ -242,7 +242,7 @@ def survival_plan(
     made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
     if followed is not None:
         first, last = made.domain_range
-        words = "lie after the first time, and not beyond the last"
+        words = f"lie after {first:g}, and not beyond {last:g}"
         followed = real(followed, "followed", math.nextafter(first, last), last, words)
     if cells is None:
         persons = stated_size(designed, "cells") / made.groups
