@@ -13,7 +13,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.records import Curves
 from dpfda.records.labels import units_of
-from dpfda.releases.groups import level_name
+from dpfda.releases.function import level_name
 from dpfda.sampler.plan import GroupsPlan, SamplerPlan, sampler_plan
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.spine.arguments import (

@@ -29,7 +29,7 @@ from dpfda.records import LongCurves
 from dpfda.records.containers import Column, cells_in, cells_taken
 from dpfda.records.dask_arrays import sample
 from dpfda.records.frames import Container, is_dask
-from dpfda.releases.groups import level_name
+from dpfda.releases.function import level_name
 from dpfda.spine.arguments import (
     Bounds,
     Columns,

@@ -21,8 +21,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.distance import check_together
 from dpfda.releases.facts import BandFact, Claim, Stated
-from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.groups import OfGroups, level_name
+from dpfda.releases.function import OfGroups, ReleasedFunction, level_name
 from dpfda.releases.lines import PROVED
 from dpfda.releases.promise import identity_of
 from dpfda.spine.memberships import crossed
