@@ -267,9 +267,8 @@ def chosen_features(
     if kind == "fourier":
         return FourierFeatures.drawn(kernel, inputs, count, seed)
     if inputs not in GRID_POINTS:
-        raise ParameterError(
-            "features", "not be 'grid' for more than three inputs", f"{inputs} inputs", "Use 'fourier'."
-        )
+        words = "not be 'grid' for more than three inputs"
+        raise ParameterError("features", words, f"{inputs} inputs", "Use 'fourier'.")
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
 

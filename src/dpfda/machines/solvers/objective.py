@@ -87,23 +87,19 @@ class ObjectiveSolver(MinimisingSolver):
             raise self.unsuited(words, "Use $loss, or $solver.", loss="huber", solver=("sums", "output"))
         if 2 * self.curvature_loss > self._epsilon:
             least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
-            raise RefusedMechanismError(
-                "penalty",
-                f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
-                f"{float(self.terms.penalty):.3g}",
-                "A smaller penalty would leave less than half of epsilon for the perturbation.",
+            words = (
+                f"be at least about {least:.2g} for objective perturbation with this size and epsilon"
             )
+            remedy = "A smaller penalty would leave less than half of epsilon for the perturbation."
+            raise RefusedMechanismError("penalty", words, f"{float(self.terms.penalty):.3g}", remedy)
 
     @property
     def _epsilon(self) -> Fraction:
         guarantee = self.terms.guarantee
         if isinstance(guarantee, ZeroConcentratedDP):
-            raise RefusedMechanismError(
-                "solver",
-                "be 'gradient', 'sums', 'means' or 'output' under rho",
-                repr(self.name),
-                "Or give an epsilon, with or without a delta.",
-            )
+            words = "be 'gradient', 'sums', 'means' or 'output' under rho"
+            remedy = "Or give an epsilon, with or without a delta."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy)
         return guarantee.epsilon
 
     @property

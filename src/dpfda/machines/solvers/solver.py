@@ -259,21 +259,14 @@ class MinimisingSolver(Solver):
 
     def __post_init__(self) -> None:
         if self.terms.functions > 1:
-            raise RefusedMechanismError(
-                "solver",
-                "be 'auto', 'means' or 'sums' for more than two classes",
-                repr(self.name),
-                "Or set delta and use 'gradient'; or use two classes.",
-            )
+            words = "be 'auto', 'means' or 'sums' for more than two classes"
+            remedy = "Or set delta and use 'gradient'; or use two classes."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy)
         # The proofs compare averages over one number of units.
         if self.terms.neighbours is Neighbours.ADD_REMOVE:
-            raise RefusedMechanismError(
-                "solver",
-                "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
-                repr(self.name),
-                "Use $loss; or for classes the hinge; or set delta and use 'gradient'.",
-                loss="squared",
-            )
+            words = "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'"
+            remedy = "Use $loss; or for classes the hinge; or set delta and use 'gradient'."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy, loss="squared")
 
     @property
     @abstractmethod

@@ -101,12 +101,10 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         # Of no synthesis both have none.
         maps = [(mean.shrinkage, np.array(mean.synthesis)) for mean in pair]
         if not all(np.array_equal(*both) for both in zip(*maps, strict=True)):
-            raise ParameterError(
-                "groups",
-                "be released with one design",
-                "two",
-                "Means that are shrunk differently differ where the data do not: use PrivateComparison.",
+            remedy = (
+                "Means that are shrunk differently differ where the data do not: use PrivateComparison."
             )
+            raise ParameterError("groups", "be released with one design", "two", remedy)
         return ReleasedDifference(pair[0], pair[1], (first, second))
 
     # Its file.
