@@ -148,8 +148,8 @@ def prepare_sparse(
     with np.errstate(all="ignore"):
         found, _, ends, labelled = pooled_observations(settings, X, groups)
     plan = sparse_plan(
-        guarantee, found.units, estimator=estimator, settings=settings,
-        unit=settings.unit.called(labelled or None), ends=ends,
+        guarantee, found.units, asked=_asked(estimator), noise=MatrixNoise.of(estimator.mechanism).law,
+        settings=settings, unit=settings.unit.called(labelled or None), ends=ends,
     )  # fmt: skip
     return Prepared(plan, found)
 
@@ -158,7 +158,8 @@ def plan_sparse(estimator: Estimator, n: int) -> SparsePlan:
     """What would be published of n units, from public numbers alone."""
     settings = estimator.settings
     return sparse_plan(
-        check_choices(estimator), n, estimator=estimator, settings=settings,
+        check_choices(estimator), n, asked=_asked(estimator),
+        noise=MatrixNoise.of(estimator.mechanism).law, settings=settings,
         unit=settings.unit.called(None), ends=planned_ends(settings), planned=True,
     )  # fmt: skip
 
@@ -168,7 +169,8 @@ def sparse_plan(
     guarantee: Guarantee,
     count: int,
     *,
-    estimator: Estimator,
+    asked: Deviations,
+    noise: str,
     settings: Settings,
     unit: str,
     ends: tuple[float, float],
@@ -177,7 +179,6 @@ def sparse_plan(
     """The plan of a covariance of sparse curves; `count` units are there, or are planned."""
     designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
     size, neighbours = None if settings.unit.private else designed, settings.unit.relation
-    asked, noise = _asked(estimator), MatrixNoise.of(estimator.mechanism).law
     center, radius = _center_and_radius(asked, equally_spaced(POINTS, ends))
     bounds = None if asked.bounds is None else two_bounds(asked.bounds, SUMMARY, REMEDY)
     mean, rest = None, guarantee
