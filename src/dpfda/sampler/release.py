@@ -258,10 +258,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
             "are made of a published mean, of how curves vary around it "
             f"(in {so_many(self.moments.blocks[0], 'function')}), and of how often they do so little or "
             f"much (in {so_many(self.components, 'way')}).",
-            public=[
-                f"the grid and the domain: {self._spoken_domain}",
-                *self._divided,
-            ],
+            public=[f"the grid and the domain: {self._spoken_domain}", *self._divided],
             noise="; ".join(law.describe() for law in (self.moments.laws[-1], self.noise)),
             bounded=["Values outside their bounds count as the nearest end."],
             first=[*self._noisy, UNFIT],

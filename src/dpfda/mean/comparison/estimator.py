@@ -42,12 +42,7 @@ from dpfda.spine.arguments import (
     Protected,
     Records,
 )
-from dpfda.spine.choices import (
-    check_choices,
-    check_interval,
-    mean_plan,
-    public_size,
-)
+from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator

@@ -33,14 +33,7 @@ from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
-from dpfda.noise import (
-    BoxNoise,
-    GaussianNoise,
-    NoiseLaw,
-    body_noise,
-    cost_of,
-    gaussian_on_body,
-)
+from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_on_body
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError

@@ -173,11 +173,7 @@ def quantile_curves_plan(
     parts = (UNIT,) if visits else (UNIT // USUAL,) * USUAL
     trial = ShareTable(1, guarantee, relation, unit, size, parts=parts)
     cells = Cells.chosen(designed / trial.deviation, grid, ends, visits)
-    words = {
-        "summary": "quantile curves",
-        "bound": bound_words(bound, unit),
-        "basis": cells.describe(),
-    }
+    words = {"summary": "quantile curves", "bound": bound_words(bound, unit), "basis": cells.describe()}
     tuning = {"name": "quantile curves", "cells": [cells.times, cells.values]}
     table = ShareTable(
         cells.size, guarantee, relation, unit, size, "auto", words, tuning, parts=cells.parts
