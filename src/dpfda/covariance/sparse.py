@@ -33,7 +33,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import Prepared, charge, planner, stamp
+from dpfda.publication import Prepared, charge, planner, said_by, stamp
 from dpfda.publication.tables import OfTable, ShareTable
 from dpfda.records.observations import Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
@@ -88,17 +88,9 @@ class SparsePlan(OfTable):
     mean: PooledPlan | None
     designed: int
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.stated
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
+    size = said_by("table.public_size")
+    bounded = said_by("stated")
+    tuning = said_by("table.tuning")
 
     def costs(self) -> dict[str, Cost]:
         stages = {MEAN: self.mean.table, MOMENTS: self.table} if self.mean else {MOMENTS: self.table}

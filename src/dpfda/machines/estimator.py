@@ -24,7 +24,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication import Prepared
+from dpfda.publication import Prepared, said_by
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
@@ -80,9 +80,7 @@ class PooledMachine(PooledSum):
             )
             raise ParameterError("solver", words, repr(plan.solver.name), remedy)
 
-    @property
-    def numbers(self) -> int:  # type: ignore[override]
-        return self.plan.entries
+    numbers = said_by("plan.entries")
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         return self.reading(X, y)[:3]

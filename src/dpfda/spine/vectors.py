@@ -24,9 +24,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import PlanAgain, Prepared, charge, recomputed
+from dpfda.publication import PlanAgain, Prepared, charge, recomputed, said_by
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
-from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL

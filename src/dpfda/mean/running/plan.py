@@ -40,8 +40,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
-from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
-from dpfda.publication.plan import said_by
+from dpfda.publication import MeanPlan, PlanOfMeans, recomputed, said_by
 from dpfda.releases.promise import ALL
 
 # Entries are in units of 2^-BITS, and weights of noisy rows, where there are several, of 2^-SHIFT.

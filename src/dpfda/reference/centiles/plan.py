@@ -19,7 +19,7 @@ from dpfda.numerics.encoding import floats
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import planner, stamp
+from dpfda.publication import planner, said_by, stamp
 from dpfda.publication.tables import ShareTable, TablePlan, cut_width
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
@@ -68,9 +68,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         "sampling included, over ordinary laws"
     )
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
+    size = said_by("table.public_size")
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedQuantileCurves:
         return ReleasedQuantileCurves(
