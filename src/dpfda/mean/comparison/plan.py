@@ -26,8 +26,9 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
-from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, charge, publish_parallel, said_by
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, charge, publish_parallel
 from dpfda.publication.distances import Telling
+from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
