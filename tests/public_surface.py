@@ -230,6 +230,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         )
     },
     "guarantee_for": (dpfda.privacy.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),
+    "budget": (dpfda.privacy.guarantees.budget, {"epsilon": 1, "delta": 0}),
+    "asked": (dpfda.privacy.guarantees.asked, {"epsilon": 1, "delta": 0, "rho": None}),
     "PureDP": (dpfda.privacy.guarantees.PureDP, {"epsilon": 1}),
     "ApproximateDP": (dpfda.privacy.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
     "ZeroConcentratedDP": (dpfda.privacy.guarantees.ZeroConcentratedDP, {"rho": 1}),

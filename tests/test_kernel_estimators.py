@@ -682,3 +682,16 @@ def test_more_units_make_no_larger_error_where_a_minimum_is_rounded():
     targets = function + random.normal(0, 10, 100_000)
     machine = PrivateKernelRegressor(1, bounds=(0, 1), target_bounds=(60, 200)).fit(inputs, targets)
     assert np.sqrt(np.mean((machine.predict(inputs) - function) ** 2)) < 1.2
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 1}])
+@pytest.mark.parametrize("loss", ["huber", "squared"])
+def test_what_a_solver_is_made_to_add_to_its_noise_raises_no_penalty(budget, loss):
+    # A penalty as large as a thousand makes all functions constants.
+    machine = PrivateKernelRegressor(
+        **budget, bounds=(0, 1), target_bounds=(0, 1), solver="output", loss=loss
+    )
+    few, many = (float(machine.plan(n, 4).solver.terms.penalty) for n in (300, 30_000))
+    assert few < 0.2
+    # As 1 / n, or n^(-2/3) for squares.
+    assert few / many == pytest.approx(100 if loss == "huber" else 100 ** (2 / 3), rel=0.05)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import dpfda
 from dpfda import (
     PrivateComparison,
     PrivateCovariance,
@@ -35,6 +36,7 @@ from dpfda.publication import Prepared
 from dpfda.publication.needed import least, ordered
 from dpfda.records.long import LongCurves
 from dpfda.testing import prepared_looks
+from public_surface import ESTIMATORS
 
 POINTS = 24
 RECORDS = np.linspace(0.2, 0.8, 60)[:, None] * np.ones(POINTS)
@@ -478,6 +480,16 @@ def test_plans_are_words_numbers_pictures_and_travel(name):
     line = plan.view().lines[0]
     assert np.all(np.diff(line.values) < 0)
     assert pickle.loads(pickle.dumps(plan)).error == pytest.approx(plan.error)  # noqa: S301
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, "PrivateCovariance of sparse curves"])
+def test_a_plan_keeps_nothing_of_its_estimator(name):
+    # What is set later would be in plans that are made again, and its ledger would go where plans go.
+    kind, _, sparse = name.partition(" ")
+    given = {"epsilon": 1, "bounds": (-4, 4), "missing": "pooled"} if sparse else ESTIMATORS[kind][0]
+    more = {"PrivateVectorMean": {"channels": 2}}.get(kind, {"inputs": 2} if "Kernel" in kind else {})
+    plan = getattr(dpfda, kind)(**given).plan(60, **more)
+    assert kind.encode() not in pickle.dumps(plan)
 
 
 def test_the_command_says_what_an_error_needs():

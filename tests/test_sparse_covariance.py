@@ -19,7 +19,7 @@ from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.pairs import PairEstimate, cells_along
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse_release import PARTS, ReleasedSparseCovariance
-from dpfda.covariance.strategies import Center
+from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.front import main
 from dpfda.noise import GaussianNoise, KNormNoise, achieved_guarantee
@@ -419,6 +419,16 @@ def test_a_plan_is_of_public_numbers_and_that_of_the_release() -> None:
     assert plan.functions == "pairs of 5 cells"
     assert plan.error is None
     assert plan.at(epsilon=4).along > plan.along
+
+
+def test_parameters_that_are_set_later_are_not_in_a_plan_that_was_made_before() -> None:
+    asked = PrivateCovariance(1, bounds=(-4, 4), domain=(0, 1), missing="pooled")
+    plan = asked.plan(5000)
+    asked.set_params(bounds=(-9, 9), center="bound", mechanism=MatrixNoise("gaussian"), delta=1e-6)
+    again = plan.at(n=5000)
+    assert again.facts() == plan.facts()
+    assert (again.bounds, again.radius, again.mean is None) == ((-4, 4), None, False)
+    assert again.table.law == plan.table.law
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,7 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.staged import TwoStageFunction
-from dpfda.sampler.groups_release import ReleasedCurveSamplers
-from dpfda.sampler.release import ReleasedCurveSampler
+from dpfda.sampler.release import ReleasedCurveSampler, ReleasedCurveSamplers
 from dpfda.scalar.release import ReleasedScalarOnFunction
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.survival.cox_release import ReleasedCox

@@ -199,12 +199,8 @@ class BernsteinBasis:
             For fewer components than it has.
         """
         if whole(components, "components") != self.degree + 1:
-            raise ParameterError(
-                "components",
-                f"be {self.degree + 1}, all Bernstein polynomials of degree {self.degree}",
-                components,
-                "Choose another degree instead.",
-            )
+            words = f"be {self.degree + 1}, all Bernstein polynomials of degree {self.degree}"
+            raise ParameterError("components", words, components, "Choose another degree instead.")
         return self
 
     def describe(self) -> str:

@@ -122,12 +122,9 @@ class BoxBasis(ProductBasis):
         count = held if components is None else components
         whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
         if not (whole and 1 <= count <= held):
-            raise ParameterError(
-                "components",
-                f"be an integer from 1 to {held}, the functions that the grid resolves",
-                repr(components),
-                "Take more points for more functions.",
-            )
+            words = f"be an integer from 1 to {held}, the functions that the grid resolves"
+            remedy = "Take more points for more functions."
+            raise ParameterError("components", words, repr(components), remedy)
         modes = leading_modes(squares, int(count))
         volume = math.prod(end - start for start, end in domain)
         eigenvalues = variances.ravel()[modes] * (volume / float(variances.sum()))
@@ -204,12 +201,8 @@ class BoxBasis(ProductBasis):
         counts = table.shape[given.ndim - 1 :]
         least = tuple(a.points_for(c) for a, c in zip(self._axes, counts, strict=True))
         if any(found < needed for found, needed in zip(cells, least, strict=True)):
-            raise ParameterError(
-                "shape",
-                f"be at least {least} for these coefficients",
-                cells,
-                "Evaluate the function at points instead.",
-            )
+            words = f"be at least {least} for these coefficients"
+            raise ParameterError("shape", words, cells, "Evaluate the function at points instead.")
         for place, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
             table = axis.synthesise(table, place - self.dimensions, points)
         values = np.ascontiguousarray(table)

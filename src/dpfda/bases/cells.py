@@ -215,12 +215,9 @@ def box_domain(domain_range: object, most: int = LARGEST_DIMENSION) -> Domain:
     if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(tuple(pairs)),)
     if not 1 <= len(pairs) <= most:
-        raise ParameterError(
-            "domain_range",
-            f"be (a, b), or up to {most} pairs (a, b), one an axis",
-            shown(domain_range),
-            "The ends must be public: the span of the data is private.",
-        )
+        words = f"be (a, b), or up to {most} pairs (a, b), one an axis"
+        remedy = "The ends must be public: the span of the data is private."
+        raise ParameterError("domain_range", words, shown(domain_range), remedy)
     return tuple(check_domain(pair) for pair in pairs)
 
 
@@ -304,10 +301,7 @@ def gathered(values: Floats, cells: int) -> Floats:
 def _check_edges(edges: object) -> Floats:
     axis = reals(edges, "edges")
     if axis.ndim != 1 or axis.size < 2 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0):
-        raise ParameterError(
-            "edges",
-            "be finite and strictly increasing, one more than cells along each axis",
-            f"an array of shape {axis.shape}",
-            "Close an open last cell, such as 100+, by a public number.",
-        )
+        words = "be finite and strictly increasing, one more than cells along each axis"
+        remedy = "Close an open last cell, such as 100+, by a public number."
+        raise ParameterError("edges", words, f"an array of shape {axis.shape}", remedy)
     return frozen(axis)

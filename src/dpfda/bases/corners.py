@@ -178,12 +178,9 @@ class Corners(Covariates):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size > MOST:
-            raise ParameterError(
-                "covariates",
-                f"have at most {MOST} combinations of ends and levels",
-                f"{self.size}",
-                "Each doubles or multiplies the noise: leave some out, or join levels.",
-            )
+            words = f"have at most {MOST} combinations of ends and levels"
+            remedy = "Each doubles or multiplies the noise: leave some out, or join levels."
+            raise ParameterError("covariates", words, f"{self.size}", remedy)
 
     @property
     def size(self) -> int:

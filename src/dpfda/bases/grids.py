@@ -46,12 +46,9 @@ def check_grid(grid_points: object, shown: bool = True) -> Floats:
     except ParameterError:
         raise ParameterError("grid_points", "be numbers", "something else") from None
     if grid.ndim != 1 or grid.size < 2:
-        raise ParameterError(
-            "grid_points",
-            "hold at least two points in one dimension",
-            f"shape {grid.shape}",
-            "A curve on a grid of one point is a number: use a library for numbers.",
-        )
+        words = "hold at least two points in one dimension"
+        remedy = "A curve on a grid of one point is a number: use a library for numbers."
+        raise ParameterError("grid_points", words, f"shape {grid.shape}", remedy)
     if not np.all(np.isfinite(grid)):
         raise ParameterError("grid_points", "be finite", "NaN or infinity")
     if np.abs(grid).max() > LARGEST:
@@ -90,11 +87,8 @@ def check_domain(domain_range: object, grid: Floats | None = None) -> tuple[floa
             "domain_range", "be finite with a < b", f"({start!r}, {end!r})", "Swap the ends?"
         )
     if max(abs(start), abs(end)) > LARGEST or end - start < SMALLEST:
-        raise ParameterError(
-            "domain_range",
-            "have ends of size at most 1e100 and a length of at least 1e-100",
-            f"({start!r}, {end!r})",
-        )
+        words = "have ends of size at most 1e100 and a length of at least 1e-100"
+        raise ParameterError("domain_range", words, f"({start!r}, {end!r})")
     if grid is not None and not (start <= grid[0] and grid[-1] <= end):
         raise ParameterError(
             "domain_range",
@@ -187,12 +181,9 @@ def check_points(points: object, domain_range: tuple[float, float]) -> Floats:
         raise ParameterError("points", "be finite", "NaN or infinity")
     outside = (values < start - slack) | (values > end + slack)
     if np.any(outside):
-        raise ParameterError(
-            "points",
-            f"lie in the domain [{start!r}, {end!r}]",
-            repr(float(values[int(np.argmax(outside))])),
-            "A release says nothing outside its domain.",
-        )
+        words = f"lie in the domain [{start!r}, {end!r}]"
+        remedy = "A release says nothing outside its domain."
+        raise ParameterError("points", words, repr(float(values[int(np.argmax(outside))])), remedy)
     return np.clip(values, start, end)
 
 

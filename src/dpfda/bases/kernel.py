@@ -194,12 +194,9 @@ class KernelBasis:
             return self.values if np.array_equal(at, self.grid_points) else self._extended(at)
         length = self.domain_range[1] - self.domain_range[0]
         if order not in (1, 2) or not is_differentiable(function, self.grid_points, length):
-            raise ParameterError(
-                "kernel",
-                "be smooth enough for the derivative",
-                f"{self.kernel} for order {order}",
-                "Use a smoother kernel, such as Matern with nu >= 1.5, before fitting.",
-            )
+            words = "be smooth enough for the derivative"
+            remedy = "Use a smoother kernel, such as Matern with nu >= 1.5, before fitting."
+            raise ParameterError("kernel", words, f"{self.kernel} for order {order}", remedy)
         step = length * (1e-4 if order == 1 else 1e-3)
         above, below = self._extended(at + step), self._extended(at - step)
         if order == 1:

@@ -182,12 +182,9 @@ def parse_kernel(text: str, domain_range: tuple[float, float]) -> MaternSum | Ke
     name, *numbers = text.split(":")
     expected = {"matern": 2, "rbf": 1, "exponential": 1}
     if expected.get(name) != len(numbers):
-        raise ParameterError(
-            "kernel",
-            "be matern:RANGE:NU, rbf:RANGE or exponential:RANGE",
-            repr(text),
-            "RANGE is in units of the domain or a percentage, as in matern:10%:1.5.",
-        )
+        words = "be matern:RANGE:NU, rbf:RANGE or exponential:RANGE"
+        remedy = "RANGE is in units of the domain or a percentage, as in matern:10%:1.5."
+        raise ParameterError("kernel", words, repr(text), remedy)
     start, end = domain_range
     try:
         first = numbers[0]

@@ -159,12 +159,9 @@ class ProductBasis(ABC):
         """
         points = math.prod(self.shape)
         if points * self.components > LARGEST_MATRIX:
-            raise ParameterError(
-                "basis",
-                f"have at most {LARGEST_MATRIX} products of points and functions for a matrix",
-                f"{points} x {self.components}",
-                "Use transform, which needs none.",
-            )
+            words = f"have at most {LARGEST_MATRIX} products of points and functions for a matrix"
+            remedy = "Use transform, which needs none."
+            raise ParameterError("basis", words, f"{points} x {self.components}", remedy)
         return frozen(self.evaluate(product_points(self.grid_points)) * self.weights[:, None])
 
     def midpoints(self, shape: Sequence[int]) -> tuple[Floats, ...]:

@@ -43,12 +43,8 @@ class SymmetricTensorBasis:
 
     def __post_init__(self) -> None:
         if not np.allclose(self.base.square_norms, 1.0):
-            raise ParameterError(
-                "basis",
-                "be orthonormal",
-                self.base.describe(),
-                "Use a kernel, cosine, Fourier or Legendre basis.",
-            )
+            remedy = "Use a kernel, cosine, Fourier or Legendre basis."
+            raise ParameterError("basis", "be orthonormal", self.base.describe(), remedy)
 
     @property
     def size(self) -> int:

@@ -249,12 +249,9 @@ class IntegerBody:
         """
         kept = [Fraction(axis) for axis in axes[:components]]
         if max(kept) > min(kept) * Fraction(LARGEST_RATIO):
-            raise ParameterError(
-                "bounds",
-                "have sizes within a factor 2^20 of each other",
-                "others",
-                "Leave out the smallest: coefficients without a size are taken to be zero.",
-            )
+            words = "have sizes within a factor 2^20 of each other"
+            remedy = "Leave out the smallest: coefficients without a size are taken to be zero."
+            raise ParameterError("bounds", words, "others", remedy)
         whole = math.hypot(*map(float, kept)) if norm == "box" else float(max(kept))
         exponent = IntegerBall.of("l2", whole, components).exponent
         grid = Fraction(2) ** exponent

@@ -255,26 +255,19 @@ def read_bounds(bounds: object, standardize: bool) -> Bound:
     if bounds is None:
         if standardize:
             return L2Ball(1.0)
-        raise ParameterError(
-            "bounds",
-            "be given",
-            "None",
-            "Pass $bounds in the units of the data$bodies, from knowledge of the measurement and never"
-            " from these data; or $standardize.",
-            bodies=BODIES,
-            standardize=True,
+        remedy = (
+            "Pass $bounds in the units of the data$bodies, from knowledge of the measurement and never "
+            "from these data; or $standardize."
         )
+        raise ParameterError("bounds", "be given", "None", remedy, bodies=BODIES, standardize=True)
     if isinstance(bounds, ValueBounds | L2Ball | L1Ball | BoxBound | Ellipsoid):
         return bounds
     if isinstance(bounds, tuple | list) and len(bounds) == 2:
         return ValueBounds(*bounds)
     if isinstance(bounds, Search):
         raise bounds.refusal("anything but the default mean of curves")
-    raise ParameterError(
-        "bounds",
-        "be (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid",
-        type(bounds).__name__,
-    )
+    words = "be (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid"
+    raise ParameterError("bounds", words, type(bounds).__name__)
 
 
 STATED: dict[str, type[Any]] = {

@@ -281,10 +281,7 @@ class ReleasedCurveClusters(OfMoments):
             bounded=["Values outside their bounds count as the nearest end."],
             first=[*self._empty_words(), ASKED_FOR],
             remarks=[self._share_words()],
-            numbers={
-                "shares": self.shares.tolist(),
-                "share_intervals": self.share_intervals().tolist(),
-            },
+            numbers={"shares": self.shares.tolist(), "share_intervals": self.share_intervals().tolist()},
         )
 
     def _empty_words(self) -> list[str]:

@@ -12,10 +12,7 @@ VERB = Publication(
     estimators=("dpfda.clusters.estimator:PrivateCurveClusters",),
     reader=Curves(),
     without=("standardize",),
-    options=(
-        o.BOUNDED,
-        Option("clusters", "--clusters", "K", DOCSTRING, o.CURVE, int, None),
-    ),
+    options=(o.BOUNDED, Option("clusters", "--clusters", "K", DOCSTRING, o.CURVE, int, None)),
     plans=("dpfda plan clusters --units 2000 --epsilon 1 --bounds 0 1",),
     examples=(
         "dpfda clusters loads.csv --epsilon 1 --bounds 0 10 --clusters 4 --groups household "

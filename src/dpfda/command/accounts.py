@@ -93,13 +93,11 @@ def opened_account(file: Path | None, dataset: str | None, told: bool = True) ->
     file, dataset = file or named.ledger, dataset or named.dataset
     if (file is None) != (dataset is None):
         lacking, other = ("--ledger", "--dataset") if file is None else ("--dataset", "--ledger")
-        raise ParameterError(
-            lacking,
-            f"be given with {other}",
-            "none",
+        remedy = (
             "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET, or a file dpfda.toml, name both "
-            "once for all releases.",
+            "once for all releases."
         )
+        raise ParameterError(lacking, f"be given with {other}", "none", remedy)
     if file is None or dataset is None:
         return None
     account = Ledger(file)

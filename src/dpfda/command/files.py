@@ -99,10 +99,7 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None],
-    inputs: Mapping[str, Path],
-    overwrite: bool,
-    page: bool = False,
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path], overwrite: bool, page: bool = False
 ) -> None:
     """Make sure that all output files can be written and that none replaces something.
 

@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.covariance.components_release import deviation_bound
-from dpfda.covariance.strategies import (
-    PAIRED,
-    SCORES_SHARE,
-    Center,
-    mean_share,
-    radius_share,
-)
+from dpfda.covariance.strategies import PAIRED, SCORES_SHARE, Center, mean_share, radius_share
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import InPython, ParameterError
 from dpfda.numerics.parameters import below_one, curve, reals, shown

@@ -63,14 +63,7 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import (
-    POINTS,
-    is_pooled,
-    public_basis,
-    read_curves,
-    refuse_pooled,
-    unit_curves,
-)
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, refuse_pooled, unit_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable

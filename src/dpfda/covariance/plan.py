@@ -35,7 +35,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.privacy.words import number
-from dpfda.publication import MeanPlan, PlanAgain, check, recomputed
+from dpfda.publication import MeanPlan, PlanAgain, check, recomputed, said_by
 from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
@@ -104,9 +104,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     QUICK: ClassVar[int] = 32
     BANDS: ClassVar[int] = 8
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.shares.whole
+    guarantee = said_by("shares.whole")
 
     @property
     def functions(self) -> str:

@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpfda.bases.protocol import Functions
 from dpfda.covariance.components_release import ReleasedComponents, ordered
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import FLOOR_DRAWS, ReleasedCovariance
@@ -33,7 +32,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication import charge, recomputed, stamp
+from dpfda.publication import charge, recomputed, said_by, stamp
 from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
 from dpfda.records import Curves, units
 from dpfda.records.second_moments import OuterSum
@@ -349,9 +348,7 @@ class PooledCovariance(PooledSum):
             raise ParameterError("radius", words, "'private'", "Pass $center.", center=CENTER)
         return cls(settings, plan, seen)
 
-    @property
-    def stated_basis(self) -> Functions | None:
-        return self.plan.basis
+    stated_basis = said_by("plan.basis")
 
     @cached_property
     def functions(self) -> int:

@@ -42,12 +42,7 @@ from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.moments import nearest_positive
-from dpfda.releases.promise import (
-    AddedNoise,
-    charged,
-    noise_on_count,
-    noise_on_moments,
-)
+from dpfda.releases.promise import AddedNoise, charged, noise_on_count, noise_on_moments
 from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000

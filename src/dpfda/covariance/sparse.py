@@ -33,7 +33,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import Prepared, charge, planner, stamp
+from dpfda.publication import Prepared, charge, planner, said_by, stamp
 from dpfda.publication.tables import OfTable, ShareTable
 from dpfda.records.observations import Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
@@ -88,17 +88,9 @@ class SparsePlan(OfTable):
     mean: PooledPlan | None
     designed: int
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.stated
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
+    size = said_by("table.public_size")
+    bounded = said_by("stated")
+    tuning = said_by("table.tuning")
 
     def costs(self) -> dict[str, Cost]:
         stages = {MEAN: self.mean.table, MOMENTS: self.table} if self.mean else {MOMENTS: self.table}
@@ -148,8 +140,8 @@ def prepare_sparse(
     with np.errstate(all="ignore"):
         found, _, ends, labelled = pooled_observations(settings, X, groups)
     plan = sparse_plan(
-        guarantee, found.units, estimator=estimator, settings=settings,
-        unit=settings.unit.called(labelled or None), ends=ends,
+        guarantee, found.units, asked=_asked(estimator), noise=MatrixNoise.of(estimator.mechanism).law,
+        settings=settings, unit=settings.unit.called(labelled or None), ends=ends,
     )  # fmt: skip
     return Prepared(plan, found)
 
@@ -158,7 +150,8 @@ def plan_sparse(estimator: Estimator, n: int) -> SparsePlan:
     """What would be published of n units, from public numbers alone."""
     settings = estimator.settings
     return sparse_plan(
-        check_choices(estimator), n, estimator=estimator, settings=settings,
+        check_choices(estimator), n, asked=_asked(estimator),
+        noise=MatrixNoise.of(estimator.mechanism).law, settings=settings,
         unit=settings.unit.called(None), ends=planned_ends(settings), planned=True,
     )  # fmt: skip
 
@@ -168,7 +161,8 @@ def sparse_plan(
     guarantee: Guarantee,
     count: int,
     *,
-    estimator: Estimator,
+    asked: Deviations,
+    noise: str,
     settings: Settings,
     unit: str,
     ends: tuple[float, float],
@@ -177,7 +171,6 @@ def sparse_plan(
     """The plan of a covariance of sparse curves; `count` units are there, or are planned."""
     designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
     size, neighbours = None if settings.unit.private else designed, settings.unit.relation
-    asked, noise = _asked(estimator), MatrixNoise.of(estimator.mechanism).law
     center, radius = _center_and_radius(asked, equally_spaced(POINTS, ends))
     bounds = None if asked.bounds is None else two_bounds(asked.bounds, SUMMARY, REMEDY)
     mean, rest = None, guarantee

@@ -233,10 +233,7 @@ class LinearDensity(Valued):
         rest = self._volume / (b - a)
         values = self.node_values.mean(axis=others) * rest if others else self.node_values
         middle = midpoints_of([(a, b)], [values.size])[0]
-        return (
-            np.concatenate([[a], middle, [b]]),
-            np.concatenate([values[:1], values, values[-1:]]),
-        )
+        return (np.concatenate([[a], middle, [b]]), np.concatenate([values[:1], values, values[-1:]]))
 
     def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.

@@ -317,11 +317,7 @@ class DensityPlan(TriedPlan, Designed):
                 at = np.clip(scale.positions(np.array(atoms)[:, None])[:, 0], 0.0, 1.0)
                 cells = replace(cells, atoms=tuple(at.tolist()))
             made = ReleasedHistogram(
-                cells=cells,
-                noisy_counts=noisy,
-                exponent=EXPONENT,
-                smoothing=self.smoothing,
-                **shared,
+                cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
                 return ReleasedDensityWithAtoms(made, scale, "peaks", stated=atoms)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpfda.bases.cells import CellGrid
 from dpfda.density.plan import DensityPlan, publish_density
 from dpfda.density.release import ReleasedDensity
 from dpfda.noise.shares import EXPONENT
@@ -14,7 +13,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication import Prepared
+from dpfda.publication import Prepared, said_by
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.records.frames import Container
 from dpfda.records.points import cell_weights, points_from_array
@@ -39,14 +38,9 @@ class PooledDensity(PooledSum):
     plan: DensityPlan
     largest = 1 << EXPONENT
 
-    @property
-    def cells(self) -> CellGrid:
-        """Public, in the units of the data."""
-        return self.plan.placed
-
-    @property
-    def numbers(self) -> int:  # type: ignore[override]
-        return self.cells.places
+    # Public, in the units of the data.
+    cells = said_by("plan.placed")
+    numbers = said_by("cells.places")
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]

@@ -12,13 +12,7 @@ from dpfda.bases.scales import Scale
 from dpfda.density.banded import PROPER, BandedDensity
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.peaks import Inside
-from dpfda.density.sample_band import (
-    IN_PARTS,
-    REPEATED,
-    STATED,
-    comb_words,
-    crowded_words,
-)
+from dpfda.density.sample_band import IN_PARTS, REPEATED, STATED, comb_words, crowded_words
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown

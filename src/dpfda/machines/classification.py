@@ -198,12 +198,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         labels = column(y, count)
         classes = self._public_classes(labels)
         if len(classes) > 2 and _is_logistic(self) and not _descends(self):
-            raise ParameterError(
-                "loss",
-                "be 'auto', 'hinge' or 'squared' for more than two classes without a delta",
-                shown(self.loss),
-                "Only binary classification is supported. Leave out the loss or set delta for more.",
-            )
+            words = "be 'auto', 'hinge' or 'squared' for more than two classes without a delta"
+            remedy = "Only binary classification is supported. Leave out the loss or set delta for more."
+            raise ParameterError("loss", words, shown(self.loss), remedy)
         places = members(labels, classes, "y", self._key_of)
         if self.settings.reading.invalid == "refuse":
             _refuse_others(places, classes)
@@ -228,13 +225,11 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         if isinstance(self.classes, str) and self.classes == FROM_Y:
             given = _labels_of(labels, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
-            raise ParameterError(
-                "classes",
-                "be the public classes",
-                repr(self.classes),
-                "Pass two labels or more, which must be known without looking at y; or "
-                "classes='from-y' to declare that the labels in y are public.",
+            remedy = (
+                "Pass two labels or more, which must be known without looking at y; or classes='from-y' "
+                "to declare that the labels in y are public."
             )
+            raise ParameterError("classes", "be the public classes", repr(self.classes), remedy)
         else:
             given = _listed(self.classes)
         given = [_plain(label) for label in given]
@@ -242,9 +237,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         if len(given) < 2 or len(set(named)) < len(named) or None in named:
             raise ParameterError("classes", "be two or more different labels", shown(self.classes))
         if not all(isinstance(label, str | int | float) for label in given):
-            raise ParameterError(
-                "classes", "be words or numbers, so that a file can hold them", shown(self.classes)
-            )
+            words = "be words or numbers, so that a file can hold them"
+            raise ParameterError("classes", words, shown(self.classes))
         return tuple(given)
 
     def __sklearn_tags__(self) -> Tags:

@@ -21,6 +21,7 @@ from dpfda.machines.solvers import (
     Terms,
     check_penalty,
 )
+from dpfda.machines.solvers.minimising import INEXACTNESS
 from dpfda.noise import gaussian_ratio
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
@@ -43,7 +44,8 @@ GRID_POINTS = {1: 128, 2: 24, 3: 10}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
-# What the minimisation's inexactness may add to the noise before a larger penalty is chosen.
+# What the minimisation's inexactness may add to the noise, beyond what the solver is made to add,
+# before a larger penalty is chosen.
 LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.01, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 HINGE_PENALTY = 1.5
@@ -190,7 +192,10 @@ def default_penalty(solver: str, terms: Terms) -> float:
 def _is_inexact(solver: str, terms: Terms, penalty: float) -> bool:
     """Whether rounding in a minimisation would cost much noise."""
     made = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
-    return isinstance(made, MinimisingSolver) and made.cost_of_inexactness > LARGEST_INEXACTNESS
+    if not isinstance(made, MinimisingSolver):
+        return False
+    intended = 2 * INEXACTNESS if isinstance(made, OutputSolver) else 0.0
+    return made.cost_of_inexactness > LARGEST_INEXACTNESS + intended
 
 
 def _noise_penalty(solver: str, trial: Terms) -> float:
@@ -267,9 +272,8 @@ def chosen_features(
     if kind == "fourier":
         return FourierFeatures.drawn(kernel, inputs, count, seed)
     if inputs not in GRID_POINTS:
-        raise ParameterError(
-            "features", "not be 'grid' for more than three inputs", f"{inputs} inputs", "Use 'fourier'."
-        )
+        words = "not be 'grid' for more than three inputs"
+        raise ParameterError("features", words, f"{inputs} inputs", "Use 'fourier'.")
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
 

@@ -24,7 +24,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication import Prepared
+from dpfda.publication import Prepared, said_by
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
@@ -70,24 +70,17 @@ class PooledMachine(PooledSum):
             return
         near = "bring records into memory, as in fit(X.compute(), y.compute())."
         if plan.choice is not None:
-            raise ParameterError(
-                "power",
-                "be a public number where the records lie in several places",
-                repr("search"),
-                f"State it; or {near}",
-            )
+            words = "be a public number where the records lie in several places"
+            raise ParameterError("power", words, repr("search"), f"State it; or {near}")
         if not isinstance(plan.solver, SummingSolver):
-            raise ParameterError(
-                "solver",
-                "make one sum where the records lie in several places",
-                repr(plan.solver.name),
+            words = "make one sum where the records lie in several places"
+            remedy = (
                 "Use solver 'sums' (with loss 'squared'), 'means' for classes, or one or two inputs; "
-                f"or {near}",
+                f"or {near}"
             )
+            raise ParameterError("solver", words, repr(plan.solver.name), remedy)
 
-    @property
-    def numbers(self) -> int:  # type: ignore[override]
-        return self.plan.entries
+    numbers = said_by("plan.entries")
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         return self.reading(X, y)[:3]
@@ -216,17 +209,15 @@ class KernelMachine(Estimator):
         check_choices(self)
         settings = self.settings
         if settings.unit.private and settings.unit.public_size is None:
-            raise ParameterError(
-                "public_size",
-                "be given for a kernel machine under add/remove neighbours",
-                "None",
+            words = "be given for a kernel machine under add/remove neighbours"
+            remedy = (
                 "Penalty, features and steps follow from a number of units, and theirs is private: "
-                'PrivacyUnit("person", "add-remove", public_size=...), such as the size planned.',
+                'PrivacyUnit("person", "add-remove", public_size=...), such as the size planned.'
             )
+            raise ParameterError("public_size", words, "None", remedy)
         if settings.domain != Domain(labels=settings.domain.labels):
-            raise ParameterError(
-                "domain", "hold labels alone for a kernel machine", repr(settings.domain), "Use bounds."
-            )
+            words = "hold labels alone for a kernel machine"
+            raise ParameterError("domain", words, repr(settings.domain), "Use bounds.")
         return self.asked(), read_loss(self.loss, self.losses)
 
     def _plan(
@@ -268,13 +259,9 @@ class KernelMachine(Estimator):
             raise ParameterError("solver", words, repr(NAME))
         by_default = solver == "auto" and plain and inputs <= MOST_INPUTS
         if by_default and power is not None:
-            raise ParameterError(
-                "power",
-                "be $none for one or two inputs, whose values go into cells",
-                f"{power!r} for {inputs}",
-                "Leave it out; or name a solver, such as $solver, to go without cells.",
-                solver="objective",
-            )
+            words = "be $none for one or two inputs, whose values go into cells"
+            remedy = "Leave it out; or name a solver, such as $solver, to go without cells."
+            raise ParameterError("power", words, f"{power!r} for {inputs}", remedy, solver="objective")
         return solver == NAME or by_default
 
     def _target(self) -> tuple[float, float] | None:

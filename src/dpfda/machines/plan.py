@@ -30,9 +30,9 @@ from dpfda.numerics.words import several
 from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours, added
+from dpfda.privacy.guarantees import added
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import PlanAgain, charge, planner, stamp
+from dpfda.publication import PlanAgain, charge, planner, said_by, stamp
 from dpfda.records.features import FeatureMap, InputBox, RootFeatures
 from dpfda.records.features.linear import POWERS
 from dpfda.spine.arguments import Kernel
@@ -153,14 +153,9 @@ class MachinePlan(PlanAgain):
     choice: PowerChoice | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.solver.terms.neighbours
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        """Number of privacy units; under add/remove the public number that sums are divided by."""
-        return self.solver.terms.units
+    neighbours = said_by("solver.terms.neighbours")
+    # Number of privacy units; under add/remove the public number that sums are divided by.
+    size = said_by("solver.terms.units")
 
     @property
     def noise(self) -> NoiseLaw | SymmetricNoise:

@@ -138,22 +138,16 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     def _target(self) -> tuple[float, float]:
         if self.target_bounds is None:
-            raise ParameterError(
-                "target_bounds",
-                "be given",
-                "None",
-                "Pass its two ends in the units of the target, from knowledge of the "
-                "measurement and never from these data.",
+            remedy = (
+                "Pass its two ends in the units of the target, from knowledge of the measurement and "
+                "never from these data."
             )
+            raise ParameterError("target_bounds", "be given", "None", remedy)
         low, high = pair(self.target_bounds, "target_bounds")
         center, half = low / 2 + high / 2, high / 2 - low / 2
         if not (math.isfinite(center) and math.isfinite(half) and half > 0):
-            raise ParameterError(
-                "target_bounds",
-                "be finite with lower < upper",
-                shown(self.target_bounds),
-                "Swap the ends?",
-            )
+            words = "be finite with lower < upper"
+            raise ParameterError("target_bounds", words, shown(self.target_bounds), "Swap the ends?")
         return center, half
 
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:

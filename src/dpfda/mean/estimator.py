@@ -52,14 +52,7 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, in_cycles, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import (
-    POINTS,
-    is_pooled,
-    public_basis,
-    read_curves,
-    readable,
-    refuse_pooled,
-)
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, readable, refuse_pooled
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.pooled_curves import PooledPlan

@@ -26,13 +26,7 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.found_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.staged_release import FIRST
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mean.two_looks import (
-    LooksPlan,
-    StagedPlan,
-    check_staged,
-    published,
-    sides_of,
-)
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged, published, sides_of
 from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise

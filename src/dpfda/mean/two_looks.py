@@ -439,9 +439,7 @@ def assembled(
     if told is not None:
         last = told.with_line(last)
     whole = certificate.fulfilled(
-        added([first.certificate.achieved, selection.achieved, *tried, last]),
-        tuning,
-        drawn={LAST: law},
+        added([first.certificate.achieved, selection.achieved, *tried, last]), tuning, drawn={LAST: law}
     )
     prior = replace(prior, lower=stated.lower, upper=stated.upper)
     return look._as(

@@ -90,12 +90,10 @@ class Bernstein:
     def design(self, problem: Problem) -> Design:
         """Equal Laplace scales on all lattice values."""
         if problem.ball.norm != "linf":
+            words = "bound each lattice value (norm 'linf')"
+            remedy = "Give bounds (lower, upper) on values and let `adapt` replace the basis."
             raise RefusedMechanismError(
-                "bounds",
-                "bound each lattice value (norm 'linf')",
-                f"norm {problem.ball.norm!r}",
-                "Give bounds (lower, upper) on values and let `adapt` replace the basis.",
-                "Alda & Rubinstein 2017",
+                "bounds", words, f"norm {problem.ball.norm!r}", remedy, "Alda & Rubinstein 2017"
             )
         sizes = (1,) * problem.variances.size
         noise = knorm_noise(sizes, np.ones(len(sizes)), "linf", problem.width, problem.guarantee)

@@ -87,13 +87,9 @@ class Cells:
     ) -> tuple[Basis, Bound]:
         """Basis and bound as they are; see `AdaptingMechanism`."""
         if size is None and self.cells is None:
-            raise ParameterError(
-                "cells",
-                "be given where the number of units is private",
-                "None",
-                "What is summed cannot depend on the count: use $cells, say, or public_size.",
-                cells=InPython("Cells(cells=20)"),
-            )
+            words = "be given where the number of units is private"
+            remedy = "What is summed cannot depend on the count: use $cells, say, or public_size."
+            raise ParameterError("cells", words, "None", remedy, cells=InPython("Cells(cells=20)"))
         return basis, bound
 
     def design(self, problem: Problem) -> Design:

@@ -249,13 +249,9 @@ def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: 
         while mixture_delta(mixing, degrees, guarantee.epsilon, ratio) > guarantee.delta:
             ratio *= 1 - STEP
         return ratio
-    raise RefusedMechanismError(
-        "guarantee",
-        "be pure or approximate for elliptical noise",
-        f"{guarantee}",
-        "Its Renyi divergence is infinite from some order on. Use $mechanism.",
-        mechanism="gaussian",
-    )
+    words = "be pure or approximate for elliptical noise"
+    remedy = "Its Renyi divergence is infinite from some order on. Use $mechanism."
+    raise RefusedMechanismError("guarantee", words, f"{guarantee}", remedy, mechanism="gaussian")
 
 
 def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) -> Fraction:
@@ -325,12 +321,10 @@ class StudentForms(VectorLaw):
 
     def draw(self) -> NoReturn:
         """Refuse: all coefficients at once would tell more forms than were paid for."""
+        words = "be asked one functional at a time"
+        remedy = "Its guarantee is for a number of functionals. Use open_session(questions=)."
         raise RefusedMechanismError(
-            "mechanism",
-            "be asked one functional at a time",
-            self.describe(),
-            "Its guarantee is for a number of functionals. Use open_session(questions=).",
-            "Reimherr & Awan 2019, Corollary 1",
+            "mechanism", words, self.describe(), remedy, "Reimherr & Awan 2019, Corollary 1"
         )
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
@@ -350,12 +344,9 @@ class StudentForms(VectorLaw):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         refuse_linf(self, norm)
         if not isinstance(requested, PureDP):
-            raise RefusedMechanismError(
-                "delta",
-                "be 0 where the number of functionals is fixed in advance",
-                f"{requested}",
-                "Gaussian noise answers any number of them with a delta.",
-            )
+            words = "be 0 where the number of functionals is fixed in advance"
+            remedy = "Gaussian noise answers any number of them with a delta."
+            raise RefusedMechanismError("delta", words, f"{requested}", remedy)
         radius = width if isinstance(width, int) else enclosing_width(norm, width)
         return PureDP(t_loss(self.degrees, self.forms, Fraction(radius, self.scale)))
 

@@ -159,10 +159,6 @@ def unsuited(noise: AnyLaw, requested: object) -> RefusedMechanismError:
 def refuse_linf(noise: AnyLaw, norm: AnyNorm) -> None:
     """Refuse the linf norm for laws of the l2 norm."""
     if norm == "linf":
-        raise RefusedMechanismError(
-            "mechanism",
-            "have a loss under the linf norm",
-            noise.describe(),
-            "Gaussian and elliptical noise are calibrated to the l2 norm. Use $mechanism.",
-            mechanism="bernstein",
-        )
+        words = "have a loss under the linf norm"
+        remedy = "Gaussian and elliptical noise are calibrated to the l2 norm. Use $mechanism."
+        raise RefusedMechanismError("mechanism", words, noise.describe(), remedy, mechanism="bernstein")

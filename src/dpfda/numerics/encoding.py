@@ -126,12 +126,8 @@ def mapping(written: object) -> dict[str, object]:
 def check_version(version: int, newest: int) -> None:
     """Refuse what a later version of this library wrote."""
     if not 1 <= version <= newest:
-        raise ParameterError(
-            "version",
-            f"be 1 to {newest}",
-            str(version),
-            "A later version of this library wrote the file: use that one.",
-        )
+        remedy = "A later version of this library wrote the file: use that one."
+        raise ParameterError("version", f"be 1 to {newest}", str(version), remedy)
 
 
 def check_grid_size(shape: object) -> None:

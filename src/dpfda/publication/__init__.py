@@ -8,11 +8,11 @@ from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.parallel import publish_parallel
-from dpfda.publication.plan import Plan, Prepared
+from dpfda.publication.plan import Plan, Prepared, said_by
 from dpfda.publication.trials import Trial, TriedPlan
 
 __all__ = [
     "COUNT_SHARE", "Draw", "EXACT", "MeanPlan", "Plan", "PlanAgain", "PlanOfMeans", "Prepared",
     "Trial", "TriedPlan", "certified_entry", "charge", "check", "pay", "planner", "publish",
-    "publish_integers", "publish_curve", "publish_parallel", "recomputed", "stamp",
+    "publish_integers", "publish_curve", "publish_parallel", "recomputed", "said_by", "stamp",
 ]  # fmt: skip

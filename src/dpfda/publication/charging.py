@@ -14,12 +14,7 @@ import numpy as np
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.charges import kept_within
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
-from dpfda.numerics.errors import (
-    FittedStepWarning,
-    LedgerError,
-    ParameterError,
-    RepeatedReleaseWarning,
-)
+from dpfda.numerics.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
 from dpfda.privacy.caveats import STEPS, fitted_steps, is_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost

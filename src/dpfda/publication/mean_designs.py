@@ -30,14 +30,7 @@ from dpfda.mechanisms.design import (
     worth_sides,
 )
 from dpfda.mechanisms.design.lines import LEAST_OF_DISTANCE, equal_cells
-from dpfda.noise import (
-    BoxNoise,
-    BoxPartNoise,
-    KNormNoise,
-    cost_of,
-    knorm_noise,
-    pure_budget,
-)
+from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError

@@ -322,11 +322,8 @@ def _long_layout(
     if len(lacking) == len(given):
         return None
     if id is None or time is None or value is None:
-        raise ParameterError(
-            "id, time and value",
-            "be given together (long layout) or not at all (wide layout)",
-            f"no {' and no '.join(lacking)}",
-        )
+        words = "be given together (long layout) or not at all (wide layout)"
+        raise ParameterError("id, time and value", words, f"no {' and no '.join(lacking)}")
     if columns is not None:
         raise ParameterError(
             "columns", "be left out in the long layout", repr(columns), "id, time and value say all."

@@ -290,11 +290,8 @@ def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
     it.
     """
     if stated.size != columns:
-        raise ParameterError(
-            "grid",
-            f"have a point for each of the {columns} columns of the curve",
-            f"{stated.size} points",
-        )
+        words = f"have a point for each of the {columns} columns of the curve"
+        raise ParameterError("grid", words, f"{stated.size} points")
     if found is not None and not np.allclose(stated, found, rtol=1e-9, atol=0.0):
         raise ParameterError(
             "grid", "agree with the numbers in the header", "another grid", "Leave it out."

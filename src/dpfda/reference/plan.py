@@ -276,12 +276,9 @@ class ReferencePlan(Plan):
         """
         made = self._single.threshold_for(self.coverage * (self.second + 1), self.second)
         if self.second - made < self._single.scale:
-            raise ParameterError(
-                "coverage",
-                f"be lower for {self.size} {several(self.unit)} at this epsilon",
-                f"{self.coverage:g}",
-                "Or take more of them, or a larger epsilon.",
-            )
+            words = f"be lower for {self.size} {several(self.unit)} at this epsilon"
+            remedy = "Or take more of them, or a larger epsilon."
+            raise ParameterError("coverage", words, f"{self.coverage:g}", remedy)
         return made
 
     def rough(self, largest: float) -> Floats:

@@ -12,10 +12,7 @@ VERB = Publication(
     estimators=("dpfda.reference.estimator:PrivateReferenceBand",),
     reader=Curves(),
     without=("standardize", "public_size"),
-    options=(
-        o.BOUNDED,
-        Option("coverage", "--coverage", "P", DOCSTRING, o.CURVE, float, None),
-    ),
+    options=(o.BOUNDED, Option("coverage", "--coverage", "P", DOCSTRING, o.CURVE, float, None)),
     plans=("dpfda plan reference --units 2000 --epsilon 1 --bounds 0 1",),
     examples=(
         "dpfda reference loads.csv --epsilon 1 --bounds 0 10 --coverage 0.9 --groups household "

@@ -112,12 +112,8 @@ class ReleasedField(Expansion):
         values, limits = self._unclipped(at), self._limits_at(at)
         if any(orders):
             if self.center.ndim:
-                raise ParameterError(
-                    "order",
-                    "be 0 where the public center is not constant",
-                    repr(order),
-                    "Use constant bounds.",
-                )
+                words = "be 0 where the public center is not constant"
+                raise ParameterError("order", words, repr(order), "Use constant bounds.")
             slopes = self.basis.values_at(at, self.coefficients, orders)
             free = True if limits is None else (limits[0] <= values) & (values <= limits[1])
             values = np.where(free, slopes, 0.0)

@@ -25,11 +25,7 @@ from dpfda.noise import (
     cost_of,
 )
 from dpfda.noise.shared import SharedGaussianNoise, SharedSymmetricNoise
-from dpfda.noise.symmetric import (
-    OuterDifference,
-    SymmetricGaussianNoise,
-    SymmetricNoise,
-)
+from dpfda.noise.symmetric import OuterDifference, SymmetricGaussianNoise, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json, mapping, name
 from dpfda.numerics.errors import RefusedMechanismError

@@ -23,7 +23,6 @@ from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import charge, planner, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
-from dpfda.sampler.groups_release import ReleasedCurveSamplers
 from dpfda.sampler.release import (
     BINS,
     COUNT,
@@ -31,6 +30,7 @@ from dpfda.sampler.release import (
     EDGES,
     LEFT,
     ReleasedCurveSampler,
+    ReleasedCurveSamplers,
     beyond,
     score_axes,
 )

@@ -11,8 +11,7 @@ from dpfda.command.reading import ComparedCurves
 from dpfda.numerics.words import csv_text
 
 if TYPE_CHECKING:
-    from dpfda.sampler.groups_release import ReleasedCurveSamplers
-    from dpfda.sampler.release import ReleasedCurveSampler
+    from dpfda.sampler.release import ReleasedCurveSampler, ReleasedCurveSamplers
 
 
 def save_synthetic(release: ReleasedCurveSampler | ReleasedCurveSamplers, path: Path) -> None:

@@ -24,7 +24,7 @@ from dpfda.records.cells import OUTSIDE, read_cell
 from dpfda.records.containers import Column, cells_in, column_of
 from dpfda.records.covariates import scaled
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
-from dpfda.releases.groups import level_name
+from dpfda.releases.function import level_name
 from dpfda.spine.choices import check_groups
 
 # Groups as an estimator has them: a list, or lists by the names of columns.

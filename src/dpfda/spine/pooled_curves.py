@@ -24,8 +24,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication import planner, stamp
-from dpfda.publication.plan import said_by
+from dpfda.publication import planner, said_by, stamp
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan
 from dpfda.records import LongCurves

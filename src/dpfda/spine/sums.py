@@ -403,13 +403,11 @@ def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule)
     """
     if isinstance(basis, BoxFunctions):
         if reading.missing == "complete":
-            raise ParameterError(
-                "missing",
-                "be 'refuse' on a box",
-                "'complete'",
-                "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
-                " within each record.",
+            remedy = (
+                "Interpolation between scattered neighbours is not offered: fill the gaps yourself, "
+                "within each record."
             )
+            raise ParameterError("missing", "be 'refuse' on a box", "'complete'", remedy)
         values = _flattened(values, tuple(axis.size for axis in basis.grid_points), reading.invalid)
     matrix = matrix_of(values, reading.invalid)
     if not moves(reading):

@@ -24,20 +24,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication import PlanAgain, Prepared, charge, recomputed
+from dpfda.publication import PlanAgain, Prepared, charge, recomputed, said_by
 from dpfda.publication.moments import MomentsDesign, Part, part_noise
-from dpfda.publication.plan import said_by
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Columns, Functions, Labels
-from dpfda.spine.choices import (
-    check_choices,
-    check_interval,
-    public_size,
-    stated_size,
-    value_bounds,
-)
+from dpfda.spine.choices import check_choices, check_interval, public_size, stated_size, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Settings

@@ -30,14 +30,7 @@ from dpfda.releases.shares import NoisyShares, domain_words
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
-from dpfda.survival.proportional import (
-    EFFECT_SPREAD,
-    REACH,
-    VERSION,
-    Combinations,
-    Model,
-    Posterior,
-)
+from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Combinations, Model, Posterior
 from dpfda.views import Curve
 
 DRAWS = 2000

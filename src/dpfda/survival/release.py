@@ -377,11 +377,7 @@ class ReleasedSurvival(LifeCurve):
                 *said,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
-            numbers={
-                "cells": self.cells.to_json(),
-                "median": self.median().to_json(),
-                **numbers,
-            },
+            numbers={"cells": self.cells.to_json(), "median": self.median().to_json(), **numbers},
             findings=found | tested,
         )
 

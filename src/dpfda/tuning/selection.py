@@ -172,13 +172,11 @@ def _check_candidates(candidates: Sequence[object]) -> None:
         raise ParameterError("candidates", "hold at least one", "none")
     for index, candidate in enumerate(candidates):
         if getattr(candidate, "ledger", None) is not None:
-            raise ParameterError(
-                f"candidates[{index}].ledger",
-                "be None",
-                "a ledger",
-                "Pass the ledger to private_selection: it charges the whole selection once, and a row"
-                " for each run would tell how many there were.",
+            remedy = (
+                "Pass the ledger to private_selection: it charges the whole selection once, and a row "
+                "for each run would tell how many there were."
             )
+            raise ParameterError(f"candidates[{index}].ledger", "be None", "a ledger", remedy)
 
 
 def _any_of(count: int) -> int:

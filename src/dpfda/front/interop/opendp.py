@@ -186,21 +186,15 @@ def _measurement(
     copied = _in_floats(estimator)
     settings = copied.settings
     if settings.reading.invalid != "repair":
-        raise ParameterError(
-            "estimator",
-            "repair records that cannot be used, so that no row makes a measurement fail",
-            f"invalid={settings.reading.invalid!r}",
-            'Give invalid="repair": such rows then count as a fixed public one.',
-        )
+        words = "repair records that cannot be used, so that no row makes a measurement fail"
+        remedy = 'Give invalid="repair": such rows then count as a fixed public one.'
+        raise ParameterError("estimator", words, f"invalid={settings.reading.invalid!r}", remedy)
     size, columns = shape(domain)
     neighbours = Neighbours.parse(settings.unit.neighbours)
     if neighbours is Neighbours.REPLACE_ONE and size is None:
-        raise ParameterError(
-            "input_domain",
-            "state its size, which replace-one neighbours make public",
-            "none",
-            'Give size=n, or neighbours="add-remove" to the estimator.',
-        )
+        words = "state its size, which replace-one neighbours make public"
+        remedy = 'Give size=n, or neighbours="add-remove" to the estimator.'
+        raise ParameterError("input_domain", words, "none", remedy)
     supervised = kind in (PrivateKernelRegressor, PrivateKernelClassifier)
     units, guarantee = units_at(metric, neighbours), copied.asked()
 

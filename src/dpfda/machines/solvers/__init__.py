@@ -11,12 +11,10 @@ section 4.3, for the first solver. Scales are rounded up; K-norm noise is pure, 
 """
 
 from dpfda.machines.solvers.gradient import GradientSolver
-from dpfda.machines.solvers.objective import ObjectiveSolver
-from dpfda.machines.solvers.output import OutputSolver
+from dpfda.machines.solvers.minimising import MinimisingSolver, ObjectiveSolver, OutputSolver
 from dpfda.machines.solvers.solver import (
     Budget,
     Labelled,
-    MinimisingSolver,
     Solver,
     SummingSolver,
     Terms,

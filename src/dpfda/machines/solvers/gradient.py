@@ -204,12 +204,8 @@ class GradientSolver(Solver):
 
     def __post_init__(self) -> None:
         if isinstance(self.terms.guarantee, PureDP):
-            raise RefusedMechanismError(
-                "delta",
-                "be positive for solver 'gradient'",
-                "0",
-                "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
-            )
+            remedy = "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another."
+            raise RefusedMechanismError("delta", "be positive for solver 'gradient'", "0", remedy)
         if self.terms.functions > 1 and self.terms.loss.name != "logistic":
             loss = f"the {self.terms.loss.name} loss of more than two classes"
             raise self.unsuited(loss, "Use $loss.", loss=("logistic", "auto"))

@@ -254,46 +254,6 @@ class Solver(ABC):
         return RefusedMechanismError("solver", "suit the loss", found, remedy, "", **parts)
 
 
-class MinimisingSolver(Solver):
-    """A solver of one function that minimises and releases the rounded minimiser with noise."""
-
-    def __post_init__(self) -> None:
-        if self.terms.functions > 1:
-            raise RefusedMechanismError(
-                "solver",
-                "be 'auto', 'means' or 'sums' for more than two classes",
-                repr(self.name),
-                "Or set delta and use 'gradient'; or use two classes.",
-            )
-        # The proofs compare averages over one number of units.
-        if self.terms.neighbours is Neighbours.ADD_REMOVE:
-            raise RefusedMechanismError(
-                "solver",
-                "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
-                repr(self.name),
-                "Use $loss; or for classes the hinge; or set delta and use 'gradient'.",
-                loss="squared",
-            )
-
-    @property
-    @abstractmethod
-    def exponent(self) -> int:
-        """Exponent q of the grid 2^-q of the result."""
-
-    @property
-    @abstractmethod
-    def cost_of_inexactness(self) -> float:
-        """What rounding and the minimisation add to the noise, relatively."""
-
-    @property
-    def deviation(self) -> float:
-        """Of the noise on the result, in every coefficient."""
-        return math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
-
-    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
-        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
-
-
 class SummingSolver(Solver):
     """A solver that adds noise to sums of what each unit contributes."""
 

@@ -21,8 +21,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.distance import check_together
 from dpfda.releases.facts import BandFact, Claim, Stated
-from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.groups import OfGroups, level_name
+from dpfda.releases.function import OfGroups, ReleasedFunction, level_name
 from dpfda.releases.lines import PROVED
 from dpfda.releases.promise import identity_of
 from dpfda.spine.memberships import crossed
@@ -102,12 +101,10 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         # Of no synthesis both have none.
         maps = [(mean.shrinkage, np.array(mean.synthesis)) for mean in pair]
         if not all(np.array_equal(*both) for both in zip(*maps, strict=True)):
-            raise ParameterError(
-                "groups",
-                "be released with one design",
-                "two",
-                "Means that are shrunk differently differ where the data do not: use PrivateComparison.",
+            remedy = (
+                "Means that are shrunk differently differ where the data do not: use PrivateComparison."
             )
+            raise ParameterError("groups", "be released with one design", "two", remedy)
         return ReleasedDifference(pair[0], pair[1], (first, second))
 
     # Its file.

@@ -33,22 +33,14 @@ from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
-from dpfda.noise import (
-    BoxNoise,
-    GaussianNoise,
-    NoiseLaw,
-    body_noise,
-    cost_of,
-    gaussian_on_body,
-)
+from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_on_body
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
-from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
-from dpfda.publication.plan import said_by
+from dpfda.publication import MeanPlan, PlanOfMeans, recomputed, said_by
 from dpfda.releases.promise import ALL
 
 # Entries are in units of 2^-BITS, and weights of noisy rows, where there are several, of 2^-SHIFT.

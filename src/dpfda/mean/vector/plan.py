@@ -37,10 +37,9 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.privacy.words import number
-from dpfda.publication import MeanPlan, PlanOfMeans, Prepared
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, said_by
 from dpfda.publication.distances import Telling
 from dpfda.publication.needed import LEVEL
-from dpfda.publication.plan import said_by
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
 from dpfda.releases.promise import ALL

@@ -255,11 +255,8 @@ def _genuine(design: object) -> Design:
     noise = getattr(design, "noise", None)
     law: Any = type(noise)
     if type(design) is not Design or law not in laws_of().values():
-        raise ParameterError(
-            "mechanism",
-            "answer with a Design whose noise is one of this library's laws",
-            f"{type(design).__name__} with {law.__name__}",
-        )
+        words = "answer with a Design whose noise is one of this library's laws"
+        raise ParameterError("mechanism", words, f"{type(design).__name__} with {law.__name__}")
     parts = {field.name: getattr(noise, field.name) for field in fields(law)}
     return Design(
         str(design.mechanism),

@@ -285,12 +285,8 @@ def _target(costs: Sequence[Cost], delta: object) -> Fraction:
     """Delta of the total."""
     promised = _sum(map(_delta, costs))
     if delta is None and promised == 0:
-        raise ParameterError(
-            "delta",
-            "be given where no release has one",
-            "None",
-            f"A usual choice is {float(USUAL_DELTA):g}.",
-        )
+        words = "be given where no release has one"
+        raise ParameterError("delta", words, "None", f"A usual choice is {float(USUAL_DELTA):g}.")
     target = promised if delta is None else exact(delta, "delta")
     if not 0 < target < 1:
         raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
@@ -306,12 +302,9 @@ def _approximate(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP
     ]
     valid = [bound for bound in rules if bound is not None]
     if not valid:
-        raise ParameterError(
-            "delta",
-            "leave room for the deltas of the releases",
-            readable(target),
-            f"They add up to {readable(_sum(map(_delta, costs)))}; give a larger delta.",
-        )
+        words = "leave room for the deltas of the releases"
+        remedy = f"They add up to {readable(_sum(map(_delta, costs)))}; give a larger delta."
+        raise ParameterError("delta", words, readable(target), remedy)
     best = min(valid, key=lambda bound: bound[0])
     # A sum that anyone can check is kept where nothing to speak of is gained.
     plain = valid[0] if rules[0] is not None else best

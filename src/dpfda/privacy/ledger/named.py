@@ -77,21 +77,13 @@ def named_ledger(dataset: str | None = None) -> tuple[Ledger, str] | None:
     named = named_once()
     if named.ledger is None:
         if named.dataset is not None:
-            raise ParameterError(
-                "ledger",
-                f"be named, since {named.where['dataset']} names the data set {named.dataset!r}",
-                "none",
-                f"Set {LEDGER}, or pass the ledger.",
-            )
+            words = f"be named, since {named.where['dataset']} names the data set {named.dataset!r}"
+            raise ParameterError("ledger", words, "none", f"Set {LEDGER}, or pass the ledger.")
         return None
     name = dataset or named.dataset
     if not name:
-        raise ParameterError(
-            "dataset",
-            f"be named, since {named.where['ledger']} names the ledger {str(named.ledger)!r}",
-            "none",
-            f"Set {DATASET}, or pass the data set's name.",
-        )
+        words = f"be named, since {named.where['ledger']} names the ledger {str(named.ledger)!r}"
+        raise ParameterError("dataset", words, "none", f"Set {DATASET}, or pass the data set's name.")
     return Ledger(named.ledger), name
 
 
@@ -182,12 +174,9 @@ def read_ledger(ledger: object) -> Paying:
         return Paying(ledger, ledger.dataset)
     if isinstance(ledger, str) and ledger:
         if named_ledger(ledger) is None:
-            raise ParameterError(
-                "ledger",
-                "say which ledger has the data set, where the environment names none",
-                repr(ledger),
-                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
-            )
+            words = "say which ledger has the data set, where the environment names none"
+            remedy = "Pass Ledger(path).of(name), or set DPFDA_LEDGER."
+            raise ParameterError("ledger", words, repr(ledger), remedy)
         return Paying(None, ledger)
     if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
         words = "name the data set that the ledger charges"

@@ -116,12 +116,8 @@ def required(entry: Mapping[str, object], key: str) -> object:
     if not isinstance(entry, Mapping):
         raise ParameterError("entry", "be a mapping of words to public things", shown(entry))
     if key not in entry:
-        raise ParameterError(
-            "entry",
-            f"have the key {key!r}",
-            f"{sorted(map(str, entry))}",
-            "A charge is meaningless without it.",
-        )
+        remedy = "A charge is meaningless without it."
+        raise ParameterError("entry", f"have the key {key!r}", f"{sorted(map(str, entry))}", remedy)
     return entry[key]
 
 

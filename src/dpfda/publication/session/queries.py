@@ -198,15 +198,13 @@ def checked_noise(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise | Stud
     if isinstance(noise, GaussianNoise | StudentForms):
         return noise
     if isinstance(guarantee, PureDP):
-        raise RefusedMechanismError(
-            "delta",
-            "be positive in a session",
-            "0",
-            "Only Gaussian noise can be drawn one functional at a time without end, and no scale of it"
-            " gives pure differential privacy. Set delta (for example 1e-6), fix the number of"
-            " functionals in advance with questions=, or release the whole function with fit().",
-            "Reimherr & Awan 2019, Theorem 4",
+        words = "be positive in a session"
+        remedy = (
+            "Only Gaussian noise can be drawn one functional at a time without end, and no scale of it "
+            "gives pure differential privacy. Set delta (for example 1e-6), fix the number of "
+            "functionals in advance with questions=, or release the whole function with fit()."
         )
+        raise RefusedMechanismError("delta", words, "0", remedy, "Reimherr & Awan 2019, Theorem 4")
     raise RefusedMechanismError(
         "mechanism",
         "be 'gaussian' or 'gaussian-process' in a session",

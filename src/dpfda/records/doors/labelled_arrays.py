@@ -153,9 +153,6 @@ def _check_axes(names: Sequence[str], along: Sequence[Cells | None], axes: Seque
     for name, found, axis in zip(names, along, axes, strict=True):
         points = _increasing(found)
         if points is not None and not (points.size == axis.size and np.allclose(points, axis)):
-            raise ParameterError(
-                "X",
-                "have the basis's points as coordinates",
-                f"others along {name!r}",
-                f"Pass X.drop_vars({name!r}) if it means the same, or a basis on these points.",
-            )
+            words = "have the basis's points as coordinates"
+            remedy = f"Pass X.drop_vars({name!r}) if it means the same, or a basis on these points."
+            raise ParameterError("X", words, f"others along {name!r}", remedy)

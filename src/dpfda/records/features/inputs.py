@@ -55,13 +55,11 @@ class InputBox:
         Raises ParameterError if there are none, or they are not finite with lower < upper.
         """
         if bounds is None:
-            raise ParameterError(
-                "bounds",
-                "be given",
-                "None",
-                "Pass $bounds, numbers or one a column, from knowledge of the measurement "
-                "and never from these data.",
+            remedy = (
+                "Pass $bounds, numbers or one a column, from knowledge of the measurement and never "
+                "from these data."
             )
+            raise ParameterError("bounds", "be given", "None", remedy)
         try:
             first, last = entries(bounds)
             lower, upper = (reals(end, "bounds") for end in (first, last))

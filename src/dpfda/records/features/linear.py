@@ -264,12 +264,9 @@ class RootFeatures:
 
     def __post_init__(self) -> None:
         if not isinstance(self.power, float | str) or self.power not in POWERS:
-            raise ParameterError(
-                "power",
-                f"be one of {', '.join(map(str, POWERS))}",
-                shown(self.power),
-                "For a power that is looked for, of a predictor, say 'search'.",
-            )
+            words = f"be one of {', '.join(map(str, POWERS))}"
+            remedy = "For a power that is looked for, of a predictor, say 'search'."
+            raise ParameterError("power", words, shown(self.power), remedy)
 
     @property
     def inputs(self) -> int:

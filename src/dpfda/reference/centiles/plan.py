@@ -19,7 +19,7 @@ from dpfda.numerics.encoding import floats
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import planner, stamp
+from dpfda.publication import planner, said_by, stamp
 from dpfda.publication.tables import ShareTable, TablePlan, cut_width
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
@@ -68,9 +68,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         "sampling included, over ordinary laws"
     )
 
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
+    size = said_by("table.public_size")
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedQuantileCurves:
         return ReleasedQuantileCurves(
@@ -173,11 +171,7 @@ def quantile_curves_plan(
     parts = (UNIT,) if visits else (UNIT // USUAL,) * USUAL
     trial = ShareTable(1, guarantee, relation, unit, size, parts=parts)
     cells = Cells.chosen(designed / trial.deviation, grid, ends, visits)
-    words = {
-        "summary": "quantile curves",
-        "bound": bound_words(bound, unit),
-        "basis": cells.describe(),
-    }
+    words = {"summary": "quantile curves", "bound": bound_words(bound, unit), "basis": cells.describe()}
     tuning = {"name": "quantile curves", "cells": [cells.times, cells.values]}
     table = ShareTable(
         cells.size, guarantee, relation, unit, size, "auto", words, tuning, parts=cells.parts

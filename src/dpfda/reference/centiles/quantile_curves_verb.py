@@ -12,10 +12,7 @@ VERB = Publication(
     estimators=("dpfda.reference.centiles.estimator:PrivateQuantileCurves",),
     reader=Curves(long=True),
     without=("standardize",),
-    options=(
-        o.BOUNDED,
-        Option("levels", "--levels", "P,P,..", DOCSTRING, o.CURVE, str, None),
-    ),
+    options=(o.BOUNDED, Option("levels", "--levels", "P,P,..", DOCSTRING, o.CURVE, str, None)),
     settings=read_levels,
     plans=(
         "dpfda plan quantile-curves --units 2000 --epsilon 1 --bounds 0 10",

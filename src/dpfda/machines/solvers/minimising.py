@@ -1,8 +1,12 @@
-"""The second solver: noise in the objective, for losses with a largest slope."""
+"""The solvers that minimise and add noise once: to the minimiser, or in the objective.
+
+Either releases the rounded minimiser of one function; losses with a largest slope can have the second.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -12,26 +16,130 @@ import numpy as np
 from dpfda.machines.minimiser import least_tolerance, minimise
 from dpfda.machines.solvers.solver import (
     Labelled,
-    MinimisingSolver,
     Published,
+    Solver,
     Told,
+    additive_noise,
     ceil_root,
     grid_exponent,
     rounded,
+    sensitivity,
 )
-from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
+from dpfda.noise import KNormNoise, NoiseLaw, cost_of, knorm_loss, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import recomputed
 from dpfda.publication.integers import MINIMISER, OBJECTIVE, publish_perturbed
 
-# Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.
+# Share of the exact sensitivity that the minimisation's inexactness may add to the first's noise.
+INEXACTNESS = 0.005
+# Share of epsilon for the noise that hides the second's inexactness, and how exact its minimisation is,
+# relatively.
 SECOND_SHARE = Fraction(1, 50)
 SECOND_INEXACTNESS = 1e-5
+
+
+class MinimisingSolver(Solver):
+    """A solver of one function that minimises and releases the rounded minimiser with noise."""
+
+    def __post_init__(self) -> None:
+        if self.terms.functions > 1:
+            words = "be 'auto', 'means' or 'sums' for more than two classes"
+            remedy = "Or set delta and use 'gradient'; or use two classes."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy)
+        # The proofs compare averages over one number of units.
+        if self.terms.neighbours is Neighbours.ADD_REMOVE:
+            words = "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'"
+            remedy = "Use $loss; or for classes the hinge; or set delta and use 'gradient'."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy, loss="squared")
+
+    @property
+    @abstractmethod
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+
+    @property
+    @abstractmethod
+    def cost_of_inexactness(self) -> float:
+        """What rounding and the minimisation add to the noise, relatively."""
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise on the result, in every coefficient."""
+        return math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
+
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+
+@dataclass(frozen=True, eq=False)
+class OutputSolver(MinimisingSolver):
+    """Noise on the minimiser itself.
+
+    **Guarantee.** The computed point is within eta = tolerance / (2 penalty) of b*, whatever the data,
+    and its entries times 2^q are rounded to nearest integers, which moves a difference by at most
+    K^(1/2). So neighbouring data sets give integers at most
+
+        width = ceil(2^q (r + 2 eta)) + ceil(K^(1/2))
+
+    apart in length, with r of `sensitivity`; tolerance, q and width come from public numbers. One
+    K-norm block on all K integers then gives pure epsilon, Gaussian noise (epsilon, delta).
+
+    Parameters
+    ----------
+    terms : Terms
+    """
+
+    name: ClassVar[str] = "output"
+
+    @property
+    def tolerance(self) -> float:
+        """Length of gradient at which the minimisation stops."""
+        wanted = INEXACTNESS * 2 * float(self.terms.penalty * sensitivity(self.terms))
+        return max(wanted, least_tolerance(self.terms.loss, self.terms.penalty, self.terms.components))
+
+    @property
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+        return grid_exponent(sensitivity(self.terms))
+
+    @property
+    def width(self) -> int:
+        """Largest distance of the integers of neighbouring data sets."""
+        eta = Fraction(self.tolerance) / (2 * self.terms.penalty)
+        moved = (sensitivity(self.terms) + 2 * eta) * Fraction(2) ** self.exponent
+        return math.ceil(moved) + ceil_root(self.terms.components)
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The calibrated law."""
+        return additive_noise((self.terms.components,), "l2", self.width, self.terms.guarantee)
+
+    @property
+    def cost_of_inexactness(self) -> float:
+        """What rounding and the minimisation add to the noise, relatively."""
+        return self.width / float(sensitivity(self.terms) * Fraction(2) ** self.exponent) - 1
+
+    def total(self, data: Labelled) -> IntegerSum:
+        return IntegerSum.of(self.integers(data))
+
+    def integers(self, data: Labelled) -> list[int]:
+        """The rounded minimiser. Private."""
+        examples = data.examples(self.ball.step)
+        found = minimise(examples, self.terms.loss, self.terms.penalty, self.tolerance)
+        grid = Fraction(2) ** self.exponent
+        return [rounded(Fraction(value) * grid) for value in found.tolist()]
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Deviation () of the noise in every coefficient."""
+        return np.array(self.deviation)
+
+    def describe(self) -> dict[str, object]:
+        return {"sensitivity": float(sensitivity(self.terms)), "tolerance": self.tolerance}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,23 +195,19 @@ class ObjectiveSolver(MinimisingSolver):
             raise self.unsuited(words, "Use $loss, or $solver.", loss="huber", solver=("sums", "output"))
         if 2 * self.curvature_loss > self._epsilon:
             least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
-            raise RefusedMechanismError(
-                "penalty",
-                f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
-                f"{float(self.terms.penalty):.3g}",
-                "A smaller penalty would leave less than half of epsilon for the perturbation.",
+            words = (
+                f"be at least about {least:.2g} for objective perturbation with this size and epsilon"
             )
+            remedy = "A smaller penalty would leave less than half of epsilon for the perturbation."
+            raise RefusedMechanismError("penalty", words, f"{float(self.terms.penalty):.3g}", remedy)
 
     @property
     def _epsilon(self) -> Fraction:
         guarantee = self.terms.guarantee
         if isinstance(guarantee, ZeroConcentratedDP):
-            raise RefusedMechanismError(
-                "solver",
-                "be 'gradient', 'sums', 'means' or 'output' under rho",
-                repr(self.name),
-                "Or give an epsilon, with or without a delta.",
-            )
+            words = "be 'gradient', 'sums', 'means' or 'output' under rho"
+            remedy = "Or give an epsilon, with or without a delta."
+            raise RefusedMechanismError("solver", words, repr(self.name), remedy)
         return guarantee.epsilon
 
     @property
