@@ -235,7 +235,10 @@ def test_functions_with_cycles_are_the_same_on_every_road(
         half = None if relation == "add-remove" else count // 2
         own, lead = [Keys.make(name, half) for name in "ab"], Keys.make("registry")
         agreement = agree(mean(), [keys.card for keys in own], lead, points)
-        parts = [part(agreement, own[0], curves[: count // 2]), part(agreement, own[1], curves[count // 2 :])]
+        parts = [
+            part(agreement, own[0], curves[: count // 2]),
+            part(agreement, own[1], curves[count // 2 :]),
+        ]
         merge(agreement, parts, lead)
 
     found = []
@@ -246,5 +249,7 @@ def test_functions_with_cycles_are_the_same_on_every_road(
     assert all(total == found[0] for total in found)
     ball = mean().prepare(curves).plan.ball
     for row in curves[:8]:
-        moved = np.array(mean().prepare(np.array([row, row]) * 1e3).total.with_noise([0] * points), object)
+        moved = np.array(
+            mean().prepare(np.array([row, row]) * 1e3).total.with_noise([0] * points), object
+        )
         assert moved @ moved <= (2 * int(ball.radius)) ** 2
