@@ -1,13 +1,13 @@
 """Attacks by coupling: two neighbours' releases with the same outputs, and what that costs in noise.
 
-The first run is kept; the second is shown its outputs. How far apart the exact sums are that got one draw is
-an exact number of scales. What broke is said at its test.
+The first run is kept; the second is shown its outputs. How far apart the exact sums are that got one
+draw is an exact number of scales. What broke is said at its test.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Tape:
 
 
 @pytest.fixture
-def tape(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Tape]]:
+def tape(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Tape]:
     """A fresh tape, on which everything that gets noise is from then on."""
     current = [Tape()]
     of_sum, of_outer = IntegerSum.with_noise, OuterSum.with_noise
@@ -105,15 +105,15 @@ def tape(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Tape]]:
         current[0] = Tape()
         return current[0]
 
-    yield fresh
+    return fresh
 
 
-def coupled(fresh: Callable[[], Tape], one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def coupled(fresh: Callable[[], Tape], summary: Any, one: tuple[Any, ...], *other: Any) -> Any:
     """The release of one data set, and what the neighbour with the same outputs loses."""
     tape = fresh()
-    release = one()
+    release = summary.fit(*one).release_
     tape.again = True
-    other()
+    summary.fit(*other)
     return release, *tape.lost()
 
 
@@ -126,7 +126,7 @@ def extremes(points: int, seed: int) -> list[Any]:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_all_steps_together_lose_what_is_said_and_no_more(relation: str, tape: Any) -> None:
-    """Synthetic curves: mean, lengths, a first step of more coordinates, three of fewer, and counts."""
+    """Synthetic curves: mean, lengths, a step of more coordinates, three of fewer, and counts."""
     generator, worst = np.random.default_rng(5), 0.0
     for number in range(18):
         points, far = (16, 30, 64)[number % 3], number % 2
@@ -136,9 +136,7 @@ def test_all_steps_together_lose_what_is_said_and_no_more(relation: str, tape: A
         one, other = (extremes(points, number)[at] for at in generator.choice(5, 2, replace=False))
         curves[0] = one
         changed = curves[1:] if relation == "add-remove" else np.vstack([other, curves[1:]])
-        release, pure, length = coupled(
-            tape, lambda: sampler.fit(curves).release_, lambda: sampler.fit(changed).release_
-        )
+        release, pure, length = coupled(tape, sampler, (curves,), changed)
         assert pure == 0
         assert release.moments.seen == points
         assert {step.noise.size for step in release.moments.steps[1:]} == {13}
@@ -151,7 +149,7 @@ def test_all_steps_together_lose_what_is_said_and_no_more(relation: str, tape: A
 def test_a_person_in_one_group_loses_epsilon_whatever_tells_the_distances(
     sizes: tuple[int, ...], relation: str, tape: Any
 ) -> None:
-    """By boxes of the groups' own, and by two numbers together; a move to another group is two losses."""
+    """By boxes of their own, and by two numbers together; a move to another group is two losses."""
     generator, names = np.random.default_rng(6), [f"g{i}" for i in range(len(sizes))]
     stated = dict(zip(names, sizes, strict=True)) if relation == "add-remove" else None
     unit, labels, worst = PrivacyUnit("record", relation, stated), np.repeat(names, sizes), 0.0
@@ -164,21 +162,13 @@ def test_a_person_in_one_group_loses_epsilon_whatever_tells_the_distances(
         changed[at] = 1 - curves[at]
         if relation == "add-remove":
             changed, those = curves[rest], labels[rest]
-        _, pure, length = coupled(
-            tape,
-            lambda: comparison.fit(curves, labels).release_,
-            lambda: comparison.fit(changed, those).release_,
-        )
+        _, pure, length = coupled(tape, comparison, (curves, labels), changed, those)
         assert length == 0
         worst = max(worst, pure / 3)
         if relation == "add-remove":
             elsewhere = labels.copy()
             elsewhere[at] = names[(names.index(str(labels[at])) + 1) % len(names)]
-            _, pure, _ = coupled(
-                tape,
-                lambda: comparison.fit(curves, labels).release_,
-                lambda: comparison.fit(curves, elsewhere).release_,
-            )
+            _, pure, _ = coupled(tape, comparison, (curves, labels), curves, elsewhere)
             assert pure <= 6 * (1 + 1e-9)
     assert 0.85 < worst <= 1 + 1e-9
 
@@ -194,9 +184,7 @@ def test_a_share_for_the_distance_and_the_rest_are_the_whole_budget(
     changed = curves[1:] if relation == "add-remove" else np.vstack([0 * curves[:1], curves[1:]])
     unit = PrivacyUnit("record", relation, 2000 if relation == "add-remove" else None)
     mean = PrivateMean(rho=0.5, bounds=(0, 1), unit=unit, mechanism="auto")
-    release, pure, length = coupled(
-        tape, lambda: mean.fit(curves).release_, lambda: mean.fit(changed).release_
-    )
+    release, pure, length = coupled(tape, mean, (curves,), changed)
     told, line = release.certificate.costs
     assert isinstance(told.guarantee, PureDP)
     assert float(told.guarantee.epsilon**2 / 2 + line.guarantee.rho) == pytest.approx(0.5, rel=1e-9)

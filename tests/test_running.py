@@ -808,7 +808,7 @@ def test_of_a_state_nothing_but_options_of_the_first_month_is_taken(path, tmp_pa
 
 
 def test_a_later_month_has_the_column_of_units_of_the_first(tmp_path):
-    """It broke: by another column the rows of one home were several homes, which moved a month as many."""
+    """It broke: by another column the rows of one home were several homes, and moved a month so."""
     table, out = tmp_path / "may.csv", tmp_path / "out.json"
     rows = [[row, row // 2, *CURVES[row]] for row in range(len(CURVES))]
     header = ["visit", "home", *(f"t{place}" for place in range(len(GRID)))]
