@@ -807,6 +807,27 @@ def test_of_a_state_nothing_but_options_of_the_first_month_is_taken(path, tmp_pa
     assert not (tmp_path / "other.json").exists()
 
 
+def test_a_later_month_has_the_column_of_units_of_the_first(tmp_path):
+    """It broke: by another column the rows of one home were several homes, and moved a month so."""
+    table, out = tmp_path / "may.csv", tmp_path / "out.json"
+    rows = [[row, row // 2, *CURVES[row]] for row in range(len(CURVES))]
+    header = ["visit", "home", *(f"t{place}" for place in range(len(GRID)))]
+    table.write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]))
+
+    def run(month: int, *more: str) -> Any:
+        asked = ["month", str(table), "--month", str(month), "--state", str(tmp_path / "s"), *more]
+        return CliRunner().invoke(app, [*asked, "--out", str(out), "--overwrite"])
+
+    first = ("--rho", "0.5", "--bounds", "-3", "3", "--steps", "3", "--unit", "home", "--columns", "t*")
+    assert run(1, *first, "--most-months", "3", "--groups", "home").exit_code == 0
+    refused = run(2, "--groups", "visit")
+    assert refused.exit_code == 2
+    assert "found groups 'visit' in the place of 'home'" in refused.output
+    assert load(out).months == (1, 1)
+    assert run(2).exit_code == run(3, "--groups", "home").exit_code == 0
+    assert load(out).divisor == 3 * ((len(CURVES) + 1) // 2)
+
+
 def test_the_first_month_must_say_its_bounds_before_its_file_is_read(tmp_path):
     given = ("--month", "1", "--state", f"{tmp_path}/s", "--rho", "1", "--out", f"{tmp_path}/m.json")
     refused = CliRunner().invoke(app, ["month", "no-such-file.csv", *given])

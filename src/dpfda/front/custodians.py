@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpfda.bounds import L2Ball
 from dpfda.front import agreed
 from dpfda.front.agreed import estimator_of, pooled, statements, words
 from dpfda.mean.estimator import PrivateMean
@@ -131,6 +132,9 @@ def agree(
         # The functions themselves, so that no machine's linear algebra makes others.
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
+        if isinstance(getattr(estimator, "bounds", None), L2Ball):
+            # Those of a ball have the known cycles.
+            parameters.pop("periods", None)
     units = MOST_UNITS if size is None else size
     for weight in asked.values():
         made.sharing.moved(weight)

@@ -94,9 +94,13 @@ class Monthly(Publication):
         ]
 
     def run(self, given: Given) -> None:
-        from dpfda.mean.running.months import first_typed
+        from dpfda.mean.running.months import first_typed, other_parameters
 
         before = first_typed(given.state, given.moved) if given.state.exists() else {}
+        first = before.get("groups")
+        if first and (own := given.typed.get("groups", first)) != first:
+            # Whose each record is: by another column a unit would count several times.
+            raise other_parameters(f"groups {own!r} in the place of {first!r}")
         # Of a state nothing else is an option; a budget that is typed is the whole one.
         anew = {*given.typed, *(BUDGET if {*given.typed} & {*BUDGET} else ())}
         kept = {option.name for option in self.told() if option.standing is not REQUIRED} - anew

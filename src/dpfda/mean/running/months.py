@@ -137,6 +137,13 @@ def first_typed(path: Path, moved: bool) -> dict[str, object]:
     return typed
 
 
+def other_parameters(other: str) -> ParameterError:
+    """Refusal of parameters that are not those of the file."""
+    words = "be those that the file was opened with"
+    remedy = "Open another file, which is charged as one, or resume with the same parameters."
+    return ParameterError("The parameters", words, other, remedy)
+
+
 class Months(Resumable):
     """Months that are published one after the other, at a price that was charged at once.
 
@@ -239,9 +246,7 @@ class Months(Resumable):
                 for name, value in own.items()
                 if stated.get(name) != value
             ] or ["another bound"]
-            words = "be those that the file was opened with"
-            remedy = "Open another file, which is charged as one, or resume with the same parameters."
-            raise ParameterError("The parameters", words, " and ".join(other), remedy)
+            raise other_parameters(" and ".join(other))
 
     def _replay(self, record: Record) -> None:
         if "frame" in record:
