@@ -195,10 +195,16 @@ class MeanPlan(MeanDesign):
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         if self.n is None:
             return None
-        made = [release.band(level) for release in self.examples(QUICK if quick else EXAMPLES)]
+        return self.width_of(self.examples(QUICK if quick else EXAMPLES), level)
+
+    def width_of(self, examples: Sequence[ReleasedMean], level: float, groups: int = 1) -> Outlook:
+        """What is expected of a half-width by examples; with groups, of the widest of so many."""
+        made = [release.band(level) for release in examples]
+        halves = np.array([np.mean(band.upper - band.lower) / 2 for band in made])
+        halves = np.max([np.roll(halves, place) for place in range(groups)], axis=0)
         # A band of values is cut at their bounds.
         most = self.scale[0] / 2 if isinstance(self.bound, ValueBounds) else math.inf
-        return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]), most)
+        return Outlook.of(halves, most)
 
     def examples(self, count: int) -> list[ReleasedMean]:
         """Releases of made-up means with simulated noise, to look at; no data are in them."""
