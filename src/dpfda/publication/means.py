@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from dpfda.bases.centred import CentredBasis
 from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
@@ -22,6 +23,7 @@ from dpfda.mechanisms.design import (
     least_error,
     least_error_of_any,
     least_share_of_box,
+    public_mixture,
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise, BoxPartNoise
@@ -50,6 +52,8 @@ Line = TypeVar("Line", bound=ReleasedFunction)
 
 # Releases that are simulated for an expected band, and where it is to be quick.
 EXAMPLES, QUICK = 16, 6
+# Standardised curves have one length, and a mean mostly more than half of it: of these scales at most.
+OF_ONE_LENGTH = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +159,11 @@ class MeanPlan(MeanDesign):
         if self.planned is None or self.n is None:
             return None
         rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
-        return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
+        problem = self.problem(self.n)
+        if isinstance(self.basis, CentredBasis) and problem.mixture is not None:
+            mixture = public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
+            problem = replace(problem, mixture=mixture)
+        return expected_error(problem, self.planned, self.basis, draws, rough)
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._outlook
@@ -184,7 +192,8 @@ class MeanPlan(MeanDesign):
         if isinstance(hierarchy, ImagePrior):
             return "over smooth images between the bounds"
         if self.n is not None and self.problem(self.n).mixture is not None:
-            return "over smooth means, from as large as the bound allows to a hundredth of that"
+            least = "half" if isinstance(self.basis, CentredBasis) else "a hundredth"
+            return f"over smooth means, from as large as the bound allows to {least} of that"
         return "for a mean as rough as the kernel and as large as the bound allows"
 
     def _band_said(self, level: float) -> str:

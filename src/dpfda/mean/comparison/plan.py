@@ -147,7 +147,8 @@ class ComparisonPlan(PlanOfMeans):
         for start in range(0, len(names), groups):
             taken = (names * 2)[start : start + min(groups, len(names))]
             named |= borrowing({name: made[int(name)] for name in taken})
-        alike = sum(other.n == part.n for other in self.parts.values())
+        # What is told of all together makes bands of one size equally wide.
+        alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
         return part.width_of([*named.values()], level, alike)
 
     noise_words = said_by("one.noise_words")
