@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import (
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -595,3 +596,18 @@ def test_a_release_says_the_half_width_that_its_plan_foretells():
     said = " ".join(release.describe().split())
     told = f"Its half-width is {number(fact['half_width'])} on average"
     assert (told in said) == (number(fact["half_width"]) != number(fact["typical"]))
+
+
+def test_a_plan_of_standardised_curves_expects_a_mean_as_long_as_they_are():
+    # The mean of eight logarithms of found over planned: .13 and .18 in two runs, and .8 where the mean
+    # could be of any length.
+    grid, size, ratios = np.linspace(0, 1, 24), 300, []
+    mean = PrivateMean(1.0, domain=Domain(grid), reading=Reading(standardize=True))
+    planned = mean.plan(size, grid.size).error
+    for curve in ordinary_curves(grid, 8):
+        apart = curve - np.trapezoid(curve, grid)
+        known = apart / np.sqrt(np.trapezoid(apart**2, grid))
+        release = mean.fit(np.tile(curve, (size, 1))).release_
+        ratios.append(np.log(np.sqrt(np.mean((release(grid) - known) ** 2)) / planned))
+    print(np.mean(ratios), np.std(ratios))
+    assert abs(np.mean(ratios)) < 0.5
