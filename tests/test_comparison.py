@@ -757,8 +757,8 @@ def test_the_band_of_a_group_that_borrows_is_narrower_than_alone_and_holds_it():
 
 
 def test_the_widest_band_of_several_groups_is_as_planned():
-    # The mean of five logarithms: its deviation is .12, so chance breaks this in one of 100 runs. One
-    # group's own band, instead of the widest of all, would be 1.5 times too narrow.
+    # The mean of five logarithms: in five runs .03 with a deviation of .08, so that chance breaks this in
+    # one of 300. For one group's own band, instead of the widest of all, it would be .34.
     grid, size = np.linspace(0, 1, 24), 2000
     groups, ratios = np.arange(size) % 4, []
     comparison = PrivateComparison(1.0, bounds=(0, 1), levels=[0, 1, 2, 3])
@@ -767,4 +767,4 @@ def test_the_widest_band_of_several_groups_is_as_planned():
         release = comparison.fit(np.tile(curve, (size, 1)), groups).release_
         bands = [release[name].band(0.95) for name in release.names]
         ratios.append(np.log(max(np.mean(band.upper - band.lower) / 2 for band in bands) / planned))
-    assert abs(np.mean(ratios)) < 0.3
+    assert abs(np.mean(ratios)) < 0.27

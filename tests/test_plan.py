@@ -599,8 +599,8 @@ def test_a_release_says_the_half_width_that_its_plan_foretells():
 
 
 def test_a_plan_of_standardised_curves_expects_a_mean_as_long_as_they_are():
-    # The mean of eight logarithms of found over planned: .13 and .18 in two runs, and .8 where the mean
-    # could be of any length.
+    # The mean of eight logarithms of found over planned: in twelve runs -.31 with a deviation of .056, so
+    # that chance breaks this in one of 10,000. Where the mean could be of any length it was .2.
     grid, size, ratios = np.linspace(0, 1, 24), 300, []
     mean = PrivateMean(1.0, domain=Domain(grid), reading=Reading(standardize=True))
     planned = mean.plan(size, grid.size).error
@@ -609,5 +609,4 @@ def test_a_plan_of_standardised_curves_expects_a_mean_as_long_as_they_are():
         known = apart / np.sqrt(np.trapezoid(apart**2, grid))
         release = mean.fit(np.tile(curve, (size, 1))).release_
         ratios.append(np.log(np.sqrt(np.mean((release(grid) - known) ** 2)) / planned))
-    print(np.mean(ratios), np.std(ratios))
-    assert abs(np.mean(ratios)) < 0.5
+    assert -0.6 < np.mean(ratios) < -0.05
