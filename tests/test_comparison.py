@@ -757,8 +757,8 @@ def test_the_band_of_a_group_that_borrows_is_narrower_than_alone_and_holds_it():
 
 
 def test_the_widest_band_of_several_groups_is_as_planned():
-    # The mean of five logarithms: in five runs .03 with a deviation of .08, so that chance breaks this in
-    # one of 300. For one group's own band, instead of the widest of all, it would be .34.
+    # The mean of five logarithms: in five runs .03 with a deviation of .08, so that chance breaks this
+    # in one of 300. For one group's own band, instead of the widest of all, it would be .34.
     grid, size = np.linspace(0, 1, 24), 2000
     groups, ratios = np.arange(size) % 4, []
     comparison = PrivateComparison(1.0, bounds=(0, 1), levels=[0, 1, 2, 3])

@@ -599,8 +599,8 @@ def test_a_release_says_the_half_width_that_its_plan_foretells():
 
 
 def test_a_plan_of_standardised_curves_expects_a_mean_as_long_as_they_are():
-    # The mean of eight logarithms of found over planned: in twelve runs -.31 with a deviation of .056, so
-    # that chance breaks this in one of 10,000. Where the mean could be of any length it was .2.
+    # The mean of eight logarithms of found over planned: in twelve runs -.31 with a deviation of .056,
+    # so that chance breaks this in one of 10,000. Where the mean could be of any length it was .2.
     grid, size, ratios = np.linspace(0, 1, 24), 300, []
     mean = PrivateMean(1.0, domain=Domain(grid), reading=Reading(standardize=True))
     planned = mean.plan(size, grid.size).error
