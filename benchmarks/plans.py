@@ -179,7 +179,7 @@ def comparison_case(s: CurveSet, n: int, epsilon: float) -> Case:
         lambda m: m.plan(n, at.size),
         lambda m: m.fit(data, groups).release_,
         lambda r: np.array([r[name](at) for name in "ab"]), truth,
-        lambda r: float(np.mean([band_width(r[name]) for name in "ab"])),
+        lambda r: max(band_width(r[name]) for name in "ab"),
     )  # fmt: skip
 
 

@@ -103,6 +103,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
     TRIALS: ClassVar[int] = 32
     QUICK: ClassVar[int] = 32
     BANDS: ClassVar[int] = 8
+    # On half of the sets of real curves.
+    apart: ClassVar[float] = 0.5
 
     guarantee = said_by("shares.whole")
 

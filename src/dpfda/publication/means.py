@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from dpfda.bases.centred import CentredBasis
 from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
@@ -22,6 +23,7 @@ from dpfda.mechanisms.design import (
     least_error,
     least_error_of_any,
     least_share_of_box,
+    public_mixture,
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise, BoxPartNoise
@@ -50,6 +52,8 @@ Line = TypeVar("Line", bound=ReleasedFunction)
 
 # Releases that are simulated for an expected band, and where it is to be quick.
 EXAMPLES, QUICK = 16, 6
+# Standardised curves have one length, and a mean mostly more than half of it: of these scales at most.
+OF_ONE_LENGTH = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +159,11 @@ class MeanPlan(MeanDesign):
         if self.planned is None or self.n is None:
             return None
         rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
-        return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
+        problem = self.problem(self.n)
+        if isinstance(self.basis, CentredBasis) and problem.mixture is not None:
+            mixture = public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
+            problem = replace(problem, mixture=mixture)
+        return expected_error(problem, self.planned, self.basis, draws, rough)
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._outlook
@@ -184,7 +192,8 @@ class MeanPlan(MeanDesign):
         if isinstance(hierarchy, ImagePrior):
             return "over smooth images between the bounds"
         if self.n is not None and self.problem(self.n).mixture is not None:
-            return "over smooth means, from as large as the bound allows to a hundredth of that"
+            least = "half" if isinstance(self.basis, CentredBasis) else "a hundredth"
+            return f"over smooth means, from as large as the bound allows to {least} of that"
         return "for a mean as rough as the kernel and as large as the bound allows"
 
     def _band_said(self, level: float) -> str:
@@ -195,10 +204,16 @@ class MeanPlan(MeanDesign):
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         if self.n is None:
             return None
-        made = [release.band(level) for release in self.examples(QUICK if quick else EXAMPLES)]
+        return self.width_of(self.examples(QUICK if quick else EXAMPLES), level)
+
+    def width_of(self, examples: Sequence[ReleasedMean], level: float, groups: int = 1) -> Outlook:
+        """What is expected of a half-width by examples; with groups, of the widest of so many."""
+        made = [release.band(level) for release in examples]
+        halves = np.array([np.mean(band.upper - band.lower) / 2 for band in made])
+        halves = np.max([np.roll(halves, place) for place in range(groups)], axis=0)
         # A band of values is cut at their bounds.
         most = self.scale[0] / 2 if isinstance(self.bound, ValueBounds) else math.inf
-        return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]), most)
+        return Outlook.of(halves, most)
 
     def examples(self, count: int) -> list[ReleasedMean]:
         """Releases of made-up means with simulated noise, to look at; no data are in them."""

@@ -88,6 +88,8 @@ class TriedPlan(Plan):
     # Of these so many are asked for a band, which may take long.
     BANDS: ClassVar[int] = 16
     simulated: ClassVar[bool] = True
+    # How far errors of sets of data lie apart beyond those of its trials, in logarithms.
+    apart: ClassVar[float] = 0.0
 
     @abstractmethod
     def trials(self, count: int) -> Sequence[Trial]:
@@ -100,7 +102,8 @@ class TriedPlan(Plan):
     @one_thread(scipy=False)
     def outlook(self, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else None]
-        return Outlook.of(np.array([each.error for each in tried])) if tried else None
+        errors = np.array([each.error for each in tried])
+        return Outlook.of(errors, apart=self.apart) if tried else None
 
     def _band_said(self, level: float) -> str:
         (trial, *_) = self._tried

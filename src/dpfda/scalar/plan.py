@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Covariate
-from dpfda.bases.ordinary import MODES, ordinary_modes
+from dpfda.bases.ordinary import MODES, ordinary_modes, spread_evenly
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats
@@ -28,9 +28,9 @@ SUMMARY = "regression of a number on curves"
 # Of pure and of normal noise: functions that curves are reduced to, and steps of second moments; chosen
 # on half of the sets of real curves. Decay, as in `Moments`.
 PURE, NORMAL, DECAY = (8, 2), (10, 3), 0.0
-# Of trials: deviation of curves in distances between the bounds; of the target, in such distances; what
+# Of trials: deviations of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
-DEVIATION, SPREAD, EXPLAINED, MOST = 0.06, 0.15, 0.5, 4000
+DEVIATIONS, SPREAD, EXPLAINED, MOST = (0.01, 0.25), 0.15, 0.5, 4000
 # How coefficient functions fall with frequency in trials.
 FALL = 1.5
 
@@ -92,7 +92,9 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
             noise = np.asarray(law.simulate(generator, 1)[0]) * (persons / self.size)  # type: ignore[attr-defined]
             return _integers(noise[np.tril_indices(len(noise))] if noise.ndim == 2 else noise)
 
-        for modes in DEVIATION * wide * ordinary_modes(times, count):
+        low, high = DEVIATIONS
+        sizes = wide * low * (high / low) ** spread_evenly(count, 3)[:, 2]
+        for modes in sizes[:, None, None] * ordinary_modes(times, count):
             curves = generator.standard_normal((persons, len(modes))) @ modes
             line = generator.standard_normal(waves.size) @ cosines
             told = curves @ (self.basis.weights * line)

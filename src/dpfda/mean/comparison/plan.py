@@ -23,11 +23,14 @@ from dpfda.mechanisms.design import adapted, choose
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, charge, publish_parallel
 from dpfda.publication.distances import Telling
+from dpfda.publication.means import EXAMPLES, QUICK
 from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
@@ -132,7 +135,21 @@ class ComparisonPlan(PlanOfMeans):
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return widest(part.outlook_width(level, quick) for part in self._sizes())
+        """Of the widest band of groups, which borrow from others that are unlike them."""
+        return None if self.n is None else widest(self._width(p, level, quick) for p in self._sizes())
+
+    @remembered(64)
+    @one_thread(scipy=False)
+    def _width(self, part: MeanPlan, level: float, quick: bool) -> Outlook:
+        made = cast("list[ReleasedFunction]", part.examples(QUICK if quick else EXAMPLES))
+        named = {str(place): release for place, release in enumerate(made)}
+        names, groups = [*named], len(self.parts)
+        for start in range(0, len(names), groups):
+            taken = (names * 2)[start : start + min(groups, len(names))]
+            named |= borrowing({name: made[int(name)] for name in taken})
+        # What is told of all together makes bands of one size equally wide.
+        alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
+        return part.width_of([*named.values()], level, alike)
 
     noise_words = said_by("one.noise_words")
 

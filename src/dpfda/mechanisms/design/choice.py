@@ -74,17 +74,18 @@ def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
 
 
 @remembered(16)
-def public_mixture(basis: Basis, norm: str) -> Prior | None:
+def public_mixture(basis: Basis, norm: str, scales: int = len(SCALES)) -> Prior | None:
     """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
 
     Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
 
     norm: Of the ball that records lie in; shapes fill a ball of radius one.
+    scales: How many there are, of the largest.
     """
     inner = basis.inner if isinstance(basis, CentredBasis) else basis
     if norm not in ("l1", "l2") or not _of_default_kernel(inner):
         return None
-    return Prior.of(normalized(public_shapes(basis.eigenvalues.size), norm), np.array(SCALES))
+    return Prior.of(normalized(public_shapes(basis.eigenvalues.size), norm), np.array(SCALES[:scales]))
 
 
 def _of_default_kernel(basis: Basis) -> bool:
