@@ -377,7 +377,7 @@ def test_finer_cells_still_tell_a_tail_that_only_together_is_seen():
     assert bounds[0] < 402 < bounds[1]
 
 
-@pytest.mark.parametrize(("epsilon", "parts"), [(3.0, 1), (3.2, FINER)])
+@pytest.mark.parametrize(("epsilon", "parts"), [(3.0, FINER // 2), (3.2, FINER)])
 def test_cells_are_finer_where_units_times_epsilon_are_many(epsilon, parts):
     plan = prepared_looks(mean(epsilon=epsilon), curves_of())
     values = searched(plan.plan, plan.total, extreme_shares(plan.plan, plan.total, plan.plan.zoom.fine))

@@ -59,7 +59,8 @@ COUNTED, APART, FALLING, FEWEST, MOST = 0.045, 0.035, 0.4, 0.025, 0.15
 ROUGH = Fraction(3, 100)
 # The interval has so much of the budget at least.
 ZOOMED = Fraction(1, 100)
-# From so much on it has finer cells: noise on them then hides less than coarse ones lose.
+# From so much on its cells are cut into twice as many: noise on them then hides less than coarse ones
+# lose.
 CLEARLY = 28_000.0
 
 
@@ -260,7 +261,7 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     width = noisy_largest(zoom.width_scores(fine.tolist()), zoom.width_noise().draw())
     place = noisy_largest(zoom.place_scores(fine, width), zoom.place_noise(width).draw())
     middle, half = interval_of(zoom.domain_range, width, place)
-    finer = FINER if plan.strength(plan.whole.guarantee) >= CLEARLY else 1
+    finer = FINER if plan.strength(plan.whole.guarantee) >= CLEARLY else FINER // 2
     edges = search_edges(zoom.domain_range, middle, half, finer)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
     return _counted(plan, exact, edges, (middle, half), plan.shares[0])
