@@ -161,9 +161,9 @@ def share_of_try(strength: float) -> float:
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 # Each of these up to four halves is cut into so many where few units are enough to be seen, or half of it.
 FINER, FINE_CELLS = 4, 7
-# Around a line between bounds cells are powers of the root of two, and of its root in so many outer
-# octaves of them all; the bounds are so many halves apart, and no candidate is nearer than the narrowest
-# cells.
+# Around a line between bounds cells are powers of the root of two in so many octaves, in so many outer
+# ones of its root where units are many; the bounds are so many halves apart, and no candidate is nearer
+# than the narrowest cells.
 OCTAVES, OUTER, HALVES = 5, 2, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
@@ -224,10 +224,13 @@ def found_bounds(
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
 
 
-def line_edges(line: Floats, ends: tuple[float, float]) -> Floats:
-    """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side."""
-    (low, high), inner = ends, np.arange(-2 * OCTAVES, -2 * OUTER) / 2
-    powers = 2.0 ** np.append(inner, np.arange(-4 * OUTER, 1) / 4)
+def line_edges(line: Floats, ends: tuple[float, float], finer: bool = True) -> Floats:
+    """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side.
+
+    finer: Whether outer ones are.
+    """
+    (low, high), outer = ends, OUTER if finer else 0
+    powers = 2.0 ** np.append(np.arange(-2 * OCTAVES, -2 * outer) / 2, np.arange(-4 * outer, 1) / 4)
     below, above = (max(float(np.max(side)), (high - low) / 64) for side in (line - low, high - line))
     return np.concatenate([-below * powers[::-1], [0.0], above * powers])
 
