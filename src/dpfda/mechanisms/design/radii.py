@@ -159,7 +159,7 @@ def share_of_try(strength: float) -> float:
 
 # Edges of cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-# Each of these up to four halves is cut into so many where few units are enough to be seen, or half of it.
+# Where few units are enough to be seen, each of these up to four halves is cut into so many, or half.
 FINER, FINE_CELLS = 4, 7
 # Around a line between bounds cells are powers of the root of two in so many octaves, in so many outer
 # ones of its root where units are many; the bounds are so many halves apart, and no candidate is nearer
