@@ -59,9 +59,9 @@ COUNTED, APART, FALLING, FEWEST, MOST = 0.045, 0.035, 0.4, 0.025, 0.15
 ROUGH = Fraction(3, 100)
 # The interval has so much of the budget at least.
 ZOOMED = Fraction(1, 100)
-# From the first on cells around a line are finer, from the others on those near the interval, twice:
-# noise on them then hides less than coarse ones lose.
-NEARLY, PLAINLY, CLEARLY = 4_000.0, 10_000.0, 28_000.0
+# From the first on cells of both histograms are finer, from the second on those near the interval once
+# more: noise on them then hides less than coarse ones lose.
+PLAINLY, CLEARLY = 10_000.0, 28_000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,7 +273,7 @@ def reached(plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float
 
     The caller has charged for it.
     """
-    edges = line_edges(line, ends, plan.strength(plan.whole.guarantee) >= NEARLY)
+    edges = line_edges(line, ends, plan.strength(plan.whole.guarantee) >= PLAINLY)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges), ends, line)
     found = _counted(plan, exact, edges, (0.0, 0.0), plan.shares[2])
     reaches = found_reaches(
