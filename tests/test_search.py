@@ -377,12 +377,32 @@ def test_finer_cells_still_tell_a_tail_that_only_together_is_seen():
     assert bounds[0] < 402 < bounds[1]
 
 
-@pytest.mark.parametrize(("epsilon", "parts"), [(3.0, 1), (3.2, FINER)])
+@pytest.mark.parametrize(
+    ("epsilon", "parts"),
+    [(1.0, 1), (1.2, FINER // 2), (3.0, FINER // 2), (3.2, FINER)],
+)
 def test_cells_are_finer_where_units_times_epsilon_are_many(epsilon, parts):
     plan = prepared_looks(mean(epsilon=epsilon), curves_of())
     values = searched(plan.plan, plan.total, extreme_shares(plan.plan, plan.total, plan.plan.zoom.fine))
     least = np.diff(values.edges).min() / values.interval[1]
     assert least == pytest.approx(0.5 / parts, rel=1e-6)
+    # Around a line: the outermost cell as a share of its distance.
+    apart = reached(plan.plan, plan.total, np.full(12, 40.0), (30.0, 60.0))
+    assert apart.edges[-1] == pytest.approx(20)
+    assert apart.edges[-2] / apart.edges[-1] == pytest.approx(2 ** (-0.5 if parts == 1 else -0.25))
+
+
+def test_finer_cells_around_a_line_hold_all_and_less_that_is_empty():
+    line, ends = np.full(12, 40.0), (30.0, 50.0)
+    reaches = []
+    for finer in (False, True):
+        edges = line_edges(line, ends, finer)
+        # All distances are between 4 and 8 of the 10 that the bounds leave.
+        shares = np.array([0.5 * side for side in np.histogram(np.linspace(-8, -4, 2001), edges)[0]])
+        shares = (shares + shares[::-1]) / 2001
+        reaches.append(found_reaches(edges, shares, 1e-4, (12, 2e4), (line - 30, 50 - line)))
+    assert all(reach > 7.5 for reach in reaches[1])
+    assert sum(reaches[1]) < 0.95 * sum(reaches[0])
 
 
 def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):

@@ -53,8 +53,9 @@ COUNTED, APART, FALLING, FEWEST, MOST = 0.045, 0.035, 0.4, 0.025, 0.15
 ROUGH = Fraction(3, 100)
 # The interval has so much of the budget at least.
 ZOOMED = Fraction(1, 100)
-# From so much on it has finer cells: noise on them then hides less than coarse ones lose.
-CLEARLY = 28_000.0
+# From the first on cells of both histograms are finer, from the second on those near the interval once
+# more: noise on them then hides less than coarse ones lose.
+PLAINLY, CLEARLY = 10_000.0, 28_000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,7 +255,8 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     width = noisy_largest(zoom.width_scores(fine.tolist()), zoom.width_noise().draw())
     place = noisy_largest(zoom.place_scores(fine, width), zoom.place_noise(width).draw())
     middle, half = interval_of(zoom.domain_range, width, place)
-    finer = FINER if plan.strength(plan.whole.guarantee) >= CLEARLY else 1
+    strength = plan.strength(plan.whole.guarantee)
+    finer = FINER if strength >= CLEARLY else FINER // 2 if strength >= PLAINLY else 1
     edges = search_edges(zoom.domain_range, middle, half, finer)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
     return _counted(plan, exact, edges, (middle, half), plan.shares[0])
@@ -265,7 +267,7 @@ def reached(plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float
 
     The caller has charged for it.
     """
-    edges = line_edges(line, ends)
+    edges = line_edges(line, ends, plan.strength(plan.whole.guarantee) >= PLAINLY)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges), ends, line)
     found = _counted(plan, exact, edges, (0.0, 0.0), plan.shares[2])
     reaches = found_reaches(

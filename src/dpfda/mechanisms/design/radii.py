@@ -159,11 +159,12 @@ def share_of_try(strength: float) -> float:
 
 # Edges of cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-# Where few units are enough to be seen, each of these up to four halves is cut into so many.
+# Where few units are enough to be seen, each of these up to four halves is cut into so many, or half.
 FINER, FINE_CELLS = 4, 7
-# Around a line between bounds cells are powers of the root of two, so many on a side and one; the bounds
-# are so many halves apart, and no candidate is nearer than the narrowest cells.
-HALVINGS, HALVES = 10, 16
+# Around a line between bounds cells are powers of the root of two in so many octaves, in so many outer
+# ones of its root where units are many; the bounds are so many halves apart, and no candidate is nearer
+# than the narrowest cells.
+OCTAVES, OUTER, HALVES = 5, 2, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 # Tails are generalized Pareto from one half on, with one of these shapes; no share of a cell is told
@@ -179,9 +180,9 @@ ALONE = 1.0
 # so much at 50 points. It falls with their root, as curves are at their extremes in a smaller part of
 # many, and is between the other two.
 MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
-# Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
+# Around a line parts above and below do not add up, as in two looks; and noise that is taken for values
 # does little harm, as no cell is far.
-MOVED_APART, SEEN_APART = 0.5, 4.0
+MOVED_APART, SEEN_APART = 0.25, 4.0
 # Beyond bounds the band allows for cells of so many scales, of more by so many for every doubling of
 # their distance, and for those that begin so near.
 CLEAR, CLEAR_FARTHER, CLOSE = 4.0, 0.5, 2.0
@@ -223,9 +224,13 @@ def found_bounds(
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
 
 
-def line_edges(line: Floats, ends: tuple[float, float]) -> Floats:
-    """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side."""
-    (low, high), powers = ends, 2.0 ** (np.arange(-HALVINGS, 1) / 2)
+def line_edges(line: Floats, ends: tuple[float, float], finer: bool = True) -> Floats:
+    """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side.
+
+    finer: Whether outer ones are.
+    """
+    (low, high), outer = ends, OUTER if finer else 0
+    powers = 2.0 ** np.append(np.arange(-2 * OCTAVES, -2 * outer) / 2, np.arange(-4 * outer, 1) / 4)
     below, above = (max(float(np.max(side)), (high - low) / 64) for side in (line - low, high - line))
     return np.concatenate([-below * powers[::-1], [0.0], above * powers])
 
