@@ -200,7 +200,7 @@ def moved(plan: Any, one: np.ndarray, other: np.ndarray) -> list[float]:
     """How far two data sets are apart in each stage, over what its noise is for."""
     told, _ = outputs(plan, one, [])
     (first, moments), (second, _) = outputs(plan, one, told), outputs(plan, other, told)
-    design, size = plan.design, plan.design.order
+    design = plan.design
 
     def far(difference: Any, each: int, most: int) -> float:
         """Of counts, each of which moves by so much: in l2 where noise is normal, else in l1."""
@@ -215,9 +215,9 @@ def moved(plan: Any, one: np.ndarray, other: np.ndarray) -> list[float]:
     ratios = [math.sqrt(sum(mean**2)) / width]
     lengths, steps = rest[: len(design.choices)], rest[len(design.choices) :]
     ratios += [far(d, COUNT_SCALE, each.width) for d, each in zip(lengths, design.choices, strict=True)]
-    most = OuterDifference.of(size, design.outer.radius, design.neighbours)
-    for step in steps:
-        matrix = filled(step, size)
+    for step, law in zip(steps, design.laws.values(), strict=True):
+        most = OuterDifference.of(law.size, design.outer.radius, design.neighbours)
+        matrix = filled(step, law.size)
         values = np.linalg.eigvalsh(matrix)
         above, below = values[values > 0].sum(), -values[values < 0].sum()
         ratios += [math.sqrt((matrix**2).sum() / most.frobenius_square), max(above, below) / most.part]
