@@ -55,6 +55,10 @@ WRITTEN = (
 ON_GRID = Option(
     "points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int, o.POINTS
 )
+SHARE = Option(
+    "share", "--share", "P", "Expected share of units with the event, or the outcome, for errors and "
+    "bands alone. Example: --share 0.1", o.MODEL, float, None,
+)  # fmt: skip
 # What is said of the data that are to come, by the verb that publishes them.
 EXPECTED = {
     "survival": (
@@ -64,14 +68,8 @@ EXPECTED = {
                "followed without an event, for errors and bands alone. Example: --followed 300",
                o.CURVE, float, None),
     ),
-    "cox": (
-        Option("share", "--share", "P", "Expected share of persons with an event, for errors and "
-               "intervals alone. Example: --share 0.1", o.MODEL, float, 0.5),
-    ),
-    "scores": (
-        Option("share", "--share", "P", "Expected share of units with the outcome, for errors and bands "
-               "alone. Example: --share 0.02", o.MODEL, float, None),
-    ),
+    "cox": (SHARE,),
+    "scores": (SHARE,),
 }  # fmt: skip
 
 
