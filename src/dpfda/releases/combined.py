@@ -132,7 +132,7 @@ class CombinedMean(Valued):
     def about(self) -> Mapping[str, object]:
         """Labels, date and versions: what is the same for both; and filled gaps of either."""
         one, other = self.first.about, self.second.about
-        filled = {name: both[name] for both in (one, other) for name in ("missing",) if name in both}
+        filled = {name: value for name, value in {**one, **other}.items() if name == "missing"}
         return {name: value for name, value in one.items() if other.get(name) == value} | filled
 
     @property

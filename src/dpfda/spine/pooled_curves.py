@@ -126,8 +126,9 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
 def noise_of_table(noise: object, summary: str, remedy: str, **others: object) -> str:
     """The noise that is asked for a table; whatever else is given, and of no use to it, is refused."""
     for name, value in others.items():
-        if value is not None and value is not False:
-            words = f"be {'False' if value is True else '$none'} for {summary}"
+        default = False if name == "standardize" else None
+        if value is not default:
+            words = f"be {'$none' if default is None else default} for {summary}"
             raise ParameterError(name, words, shown(value), remedy)
     if not isinstance(noise, str) or noise not in NOISES:
         words = f"be 'auto', 'laplace' or 'gaussian' for {summary}"
