@@ -20,6 +20,8 @@ SPAN, ROWS = 8, 7
 LEVEL, EPSILONS, SIZES = 0.95, (1e-6, 1e4), (2.0, 1e9)
 # Digits of the answer, which is rounded up.
 DIGITS, STEPS, ROUNDS = 3, 30, 4
+# No answer is so many times as large as another that is enough.
+LESS = 1.1
 # Of steps: the slopes of log ratio against log value that are believed, and how far one goes at most.
 FLATTEST, STEEPEST, FARTHEST = -0.25, -4.0, math.log(30.0)
 # What a ratio counts for at most: where there is no plan at all nothing is enough.
@@ -158,6 +160,9 @@ def least(
             break
     for step in range(STEPS):
         if known(value, False) <= 1:
+            # Where errors hardly fall, the quick ratio may have led too far.
+            while (less := rounded_up(value / LESS)) > limits[0] and known(less, False) <= 1:
+                value = less
             return value, factor
         value = rounded_up(value * (1 + close * 2.0**step))
     return None
