@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -25,7 +25,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import Stated
 from dpfda.views import Curve, View
 
@@ -283,29 +283,3 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
 def _middles(count: int) -> Floats:
     return (np.arange(count) + 0.5) / count
-
-
-def conditional(release: Release, given: str) -> ReleasedConditionalDensity:
-    """The density of one variable of two where the other has a value: "40", "age=40".
-
-    Raises
-    ------
-    ParameterError
-        If the release is no density of two variables, or it is none of these.
-    """
-    if not isinstance(release, ReleasedDensity) or release.dimensions != 2:
-        words = "be of a density of two variables, or of a model of covariates"
-        raise ParameterError("--given", words, type(release).__name__)
-    name, _, value = given.rpartition("=")
-    labels = [release._axis_label(axis).partition(" (")[0] for axis in range(2)]
-    # As columns of tables are called.
-    name = dict(zip(release._axes, labels, strict=True)).get(name.strip(), name)
-    if name.strip() not in ("", *labels):
-        raise ParameterError("--given", f"name one of {labels}", repr(name))
-    try:
-        place = float(value)
-    except ValueError:
-        words = "be a value of the first variable, or NAME=VALUE"
-        raise ParameterError("--given", words, repr(given), "Example: --given age=40") from None
-    made = release.conditional(place, labels.index(name.strip()) if name else 0)
-    return cast("ReleasedConditionalDensity", made)

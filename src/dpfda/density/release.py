@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.banded import PROPER, BandedDensity
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
+from dpfda.density.linear_density import check_levels
 from dpfda.density.peaks import Inside
 from dpfda.density.sample_band import IN_PARTS, REPEATED, STATED, comb_words, crowded_words
 from dpfda.numerics.arrays import Flags, Floats
@@ -19,7 +21,7 @@ from dpfda.numerics.parameters import choice, length, real, shown
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -27,7 +29,7 @@ from dpfda.releases.kinds import kinds
 from dpfda.releases.promise import given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
-from dpfda.views import Line, View
+from dpfda.views import Line, Table, View
 from dpfda.views.shapes import check_drawn
 
 # The kind, derived from this one, of one variable of a plane given the other.
@@ -145,6 +147,35 @@ class ReleasedDensity(BandedDensity):
         given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
         made: Any = kinds()[CONDITIONAL]
         return made(self.raw, axis=number, place=given)  # type: ignore[no-any-return]
+
+    def _given(self, stated: str) -> Release:
+        if self.dimensions != 2:
+            return super()._given(stated)
+        name, _, value = stated.rpartition("=")
+        labels = [self._axis_label(axis).partition(" (")[0] for axis in range(2)]
+        # As columns of tables are called.
+        name = dict(zip(self._axes, labels, strict=True)).get(name.strip(), name)
+        if name.strip() not in ("", *labels):
+            raise ParameterError("--given", f"name one of {labels}", repr(name))
+        try:
+            place = float(value)
+        except ValueError:
+            words = "be a value of the first variable, or NAME=VALUE"
+            raise ParameterError("--given", words, repr(stated), "Example: --given age=40") from None
+        return self.conditional(place, labels.index(name.strip()) if name else 0)
+
+    def _of_shares(self, shares: Sequence[float]) -> Release | Table:
+        if self.dimensions > 1:
+            return super()._of_shares(shares)
+        (name,), levels = self._axes, check_levels(shares, "--quantiles")
+        columns = {"share": levels, name: np.asarray(self.quantile(levels), dtype=float)}
+        return Table(columns, {"share": "share of the mass below", name: self._axis_label(0)})
+
+    def _drawn_sample(self, count: int) -> Table:
+        names = list(self._axes)
+        points = np.reshape(self.sample(count), (count, len(names)))
+        means = [f"synthetic: {self._axis_label(axis)}" for axis in range(len(names))]
+        return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:

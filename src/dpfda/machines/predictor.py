@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, Banded, Column
-from dpfda.views import Line, View
+from dpfda.views import Line, Table, View
 from dpfda.views.shapes import check_drawn
 
 # Cells of a picture along each of two inputs.
@@ -220,6 +220,13 @@ class Predictor(Banded):
             found[own] = values, self._decision
             found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
         return found
+
+    def _with_predictions(self, table: Table) -> Table:
+        if not self.classes:
+            return table
+        at = np.column_stack([table.columns[name] for name in self._axes])
+        columns = {**table.columns, "predicted": self.predict(at)}
+        return Table(columns, {**table.meanings, "predicted": "class predicted"})
 
     def _functions(self, at: Floats) -> dict[str, Floats]:
         if not self._several:

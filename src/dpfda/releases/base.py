@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from skfda import FDataBasis, FDataGrid
     from skfda.representation.basis import Basis as SkfdaBasis
 
+    from dpfda.views import Table, View
+
 # Why a file is not written where it should be: what its name must do, what was found, and what to do.
 OTHERWISE = {
     None: ("be a new file", "that {} exists", "Choose another path, or pass $overwrite."),
@@ -184,6 +186,31 @@ class Release(Published):
 
     def _checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
+
+    # What people ask of a file by the command: a kind that can answer does.
+
+    def _with_predictions(self, table: Table) -> Table:
+        """Its table with what is predicted at each point, where it predicts."""
+        return table
+
+    def _given(self, stated: str) -> Release:
+        """It where something has a value, by words like "age=40"."""
+        words = "be of a density of two variables, or of a model of covariates"
+        raise ParameterError("--given", words, type(self).__name__)
+
+    def _of_shares(self, shares: Sequence[float]) -> Release | Table:
+        """Its quantiles."""
+        words = "be asked of a density on an interval, or of quantile curves"
+        raise ParameterError("--quantiles", words, type(self).__name__)
+
+    def _drawn_sample(self, count: int) -> Table:
+        """So many synthetic points."""
+        raise ParameterError("--sample", "be asked of a density", type(self).__name__)
+
+    def _difference(self) -> View:
+        """How what it holds of groups differs."""
+        remedy = "Name two files of mean curves, or one that dpfda compare or survival made of groups."
+        raise ParameterError("--difference", "be of two released curves", type(self).__name__, remedy)
 
     def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
         """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""

@@ -311,6 +311,9 @@ class ReleasedSurvival(LifeCurve):
             lines.append(Line(at, gap(at), name, band.lower, band.upper, words))
         return replace(self._curve(lines, baseline=0.0), y_label="difference of risk")
 
+    def _difference(self) -> View:
+        return self.difference_view()
+
     def _check_groups(self, wanted: str) -> None:
         if not self.levels:
             words = f"be two or more for {wanted}"

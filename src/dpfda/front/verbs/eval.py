@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from dpfda.numerics.arrays import Floats
     from dpfda.releases.base import Release
-    from dpfda.views import Table
 
 BANDS = ("simultaneous", "pointwise", "exact")
 
@@ -93,14 +91,18 @@ def evaluate(
         at = _read(points_file, release)
     if derivative:
         release = _derivative(release)
+    if quantiles is not None and sample is not None:
+        raise ParameterError("--quantiles", "be asked for without --sample", "both")
+    table = None if sample is None else release._drawn_sample(sample)
     if quantiles is not None:
-        release, quantiles = _of_levels(release, quantiles)
-    if quantiles is not None or sample is not None:
-        table = _of_density(release, quantiles, sample)
-    else:
+        from dpfda.releases.base import Release
+
+        answer = release._of_shares([share for share, *_ in _points(quantiles)])
+        release, table = (answer, None) if isinstance(answer, Release) else (release, answer)
+    if table is None:
         _check_band(release, band, of)
         made = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
-        table = _with_labels(release, made)
+        table = release._with_predictions(made)
         if release._where:
             say(f"values at {release._where}", err=True)
         if release._bandless:
@@ -130,14 +132,13 @@ def placed(release: Release, given: str) -> Release:
     ParameterError
         If it is neither, or has no such values.
     """
-    from dpfda.density.conditional_release import conditional
-
     at = getattr(release, "at", None)
     if at is None:
-        found = conditional(release, given)
-        if found.few_words:
-            note(found.few_words)
-        return found
+        conditional = release._given(given)
+        few = conditional._stated().findings.get("few")
+        if few:
+            note(str(few))
+        return conditional
     pairs = [each.partition("=") for each in given.split(":")]
     if not all(equals for _, equals, _ in pairs):
         words = "be NAME=VALUE, several of them with colons between"
@@ -193,55 +194,6 @@ def _read(path: Path, release: Release) -> Floats:
         known = [each for each in heads if each in source.labels]
         places.append(find_column(source.labels, [*known, heads[0]][0], "--from"))
     return source.read(places, []).numbers
-
-
-def _with_labels(release: Release, table: Table) -> Table:
-    """A table of decision functions with a column for the class that is predicted."""
-    import numpy as np
-
-    from dpfda.machines.predictor import Predictor
-    from dpfda.views import Table
-
-    if not isinstance(release, Predictor) or not release.classes:
-        return table
-    at = np.column_stack([table.columns[name] for name in release._axes])
-    columns = {**table.columns, "predicted": release.predict(at)}
-    return Table(columns, {**table.meanings, "predicted": "class predicted"})
-
-
-def _of_density(release: Release, quantiles: str | None, sample: int | None) -> Table:
-    """Quantiles of a density, or points drawn from it."""
-    import numpy as np
-
-    from dpfda.density.linear_density import check_levels
-    from dpfda.density.release import ReleasedDensity
-    from dpfda.views import Table
-
-    flag = "--sample" if quantiles is None else "--quantiles"
-    if quantiles is not None and sample is not None:
-        raise ParameterError(flag, "be asked for without --sample", "both")
-    if not isinstance(release, ReleasedDensity) or (quantiles is not None and len(release._axes) > 1):
-        where = "" if quantiles is None else " on an interval"
-        raise ParameterError(flag, f"be asked of a density{where}", type(release).__name__)
-    names = list(release._axes)
-    if sample is not None:
-        points = np.reshape(release.sample(sample), (sample, len(names)))
-        means = [f"synthetic: {release._axis_label(axis)}" for axis in range(len(names))]
-        return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
-    shares = check_levels(np.array(_points(str(quantiles)))[:, 0], flag)
-    found = np.asarray(release.quantile(shares), dtype=float)
-    meanings = {"share": "share of the mass below", names[0]: release._axis_label(0)}
-    return Table({"share": shares, names[0]: found}, meanings)
-
-
-def _of_levels(release: Release, quantiles: str) -> tuple[Release, str | None]:
-    """Quantile curves of other shares, called for the first; what else there is stays."""
-    from dpfda.reference.centiles.release import ReleasedQuantileCurves, read_quantile
-
-    if not isinstance(release, ReleasedQuantileCurves):
-        return release, quantiles
-    shares = [read_quantile(share, "--quantiles") for share, *_ in _points(quantiles)]
-    return replace(release, levels=tuple(sorted({*shares})))[shares[0]], None
 
 
 def _derivative(release: Release) -> Release:

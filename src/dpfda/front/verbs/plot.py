@@ -115,20 +115,14 @@ def _each(releases: dict[str, Release]) -> str:
 
 def _difference(releases: dict[str, Release]) -> View:
     from dpfda.mean.comparison.difference_release import ReleasedDifference
-    from dpfda.mean.comparison.release import ReleasedComparison
     from dpfda.releases.function import ReleasedFunction
-    from dpfda.survival.release import ReleasedSurvival
 
-    alone = next(iter(releases.values()))
-    if len(releases) == 1 and isinstance(alone, ReleasedSurvival):
-        return alone.difference_view()
-    if len(releases) == 1 and isinstance(alone, ReleasedComparison):
-        return alone.leading.view()
+    if len(releases) == 1:
+        return next(iter(releases.values()))._difference()
     pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
     if len(releases) != 2 or len(pair) != 2:
         kinds = ", ".join(type(release).__name__ for release in releases.values())
-        remedy = "Name two files of mean curves, or one that dpfda compare or survival made of groups."
-        raise ParameterError("--difference", "be of two released curves", kinds, remedy)
+        raise ParameterError("--difference", "be of two released curves", kinds)
     first, second = releases
     if len({release.domain_range for release in pair}) > 1:
         ends = " and ".join(str(release.domain_range) for release in pair)

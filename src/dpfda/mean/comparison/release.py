@@ -25,7 +25,7 @@ from dpfda.releases.function import OfGroups, ReleasedFunction, level_name
 from dpfda.releases.lines import PROVED
 from dpfda.releases.promise import identity_of
 from dpfda.spine.memberships import crossed
-from dpfda.views import Curve, Line, Panels
+from dpfda.views import Curve, Line, Panels, View
 
 BORROWED = (
     "The line of each group is drawn to what all others show, as far as the noisy numbers of all show "
@@ -166,6 +166,9 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
     def leading(self) -> ReleasedDifference:
         """The first group minus the second."""
         return self.difference(*self.names[:2])
+
+    def _difference(self) -> View:
+        return self.leading.view()
 
     def view(self, level: float | None = LEVEL) -> Curve:
         if self.factors:

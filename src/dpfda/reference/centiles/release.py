@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -182,6 +182,11 @@ class ReleasedQuantileCurves(Valued, OfShares):
         # The laws are the same: they need not be found again.
         vars(made)["_posterior"] = self._posterior
         return made
+
+    def _of_shares(self, shares: Sequence[float]) -> ReleasedQuantileCurves:
+        # Called for the first; what else there is stays.
+        wanted = [read_quantile(share, "--quantiles") for share in shares]
+        return replace(self, levels=tuple(sorted({*wanted})))[wanted[0]]
 
     @property
     def domain_range(self) -> tuple[float, float]:
