@@ -320,8 +320,10 @@ class DensityPlan(TriedPlan, Designed):
                 cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
-                return ReleasedDensityWithAtoms(made, scale, "peaks", stated=atoms)
-            return ReleasedDensity(made, scale, "peaks", self.step)
+                return ReleasedDensityWithAtoms(made, scale, "shares", stated=atoms)
+            # Of values in steps what lies below is the sum of their probabilities.
+            proper = "shares" if self.step is None else "peaks"
+            return ReleasedDensity(made, scale, proper, self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
