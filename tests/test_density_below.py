@@ -98,7 +98,6 @@ def test_quantiles_integrals_and_draws_are_of_one_distribution(more):
     # Of a false alarm below 1e-6 (`statistical.fits`).
     drawn = release.sample(20_000, 5)
     assert fits(drawn, release.cdf)
-    assert not fits(drawn, replace(release, proper="peaks").cdf)
 
 
 def test_atoms_stand_beside_the_shares_of_the_others():

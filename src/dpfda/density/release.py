@@ -54,8 +54,9 @@ class ReleasedDensity(BandedDensity):
 
     Of one variable a call is a smooth density, around which the units' own shares of cells scatter by
     chance. `cdf`, `quantile`, `integral` and `sample` keep these shares, as far as noise lets them be
-    seen, and have the form of the density within a cell. Of several variables, of values in steps, of a
-    kernel estimate and with a bandwidth they are those of the very function that a call evaluates.
+    seen, and have the form of the density within a cell; with a step so do probabilities of values. Of
+    several variables, of a kernel estimate and with a bandwidth they are those of the very function that
+    a call evaluates.
 
     Parameters
     ----------
