@@ -66,9 +66,9 @@ def test_of_units_drawn_from_the_density_no_other_weight_is_nearer():
 
 def test_it_follows_few_units_where_the_smooth_density_does_not():
     points = points_of(5, 300)
-    release = released(points, epsilon=1e4)
+    release = released(points, epsilon=1e4, scale="linear")
     smooth = replace(release, proper="peaks")
-    edges = release._edges(release.raw)[1:-1]
+    edges = release.raw.cells.edges[0][1:-1]
     own = np.searchsorted(np.sort(points), edges) / points.size
     assert np.abs(release.cdf(edges) - own).max() < 0.002
     assert np.abs(smooth.cdf(edges) - own).max() > 0.008

@@ -258,7 +258,7 @@ class LinearDensity(Valued):
 
     @cached_property
     def _shares_below(self) -> tuple[Floats, Floats] | None:
-        """What lies below the edges of cells in the density, and of the units; None if these are not kept."""
+        """What lies below the edges of cells in the density, and of the units if these are kept."""
         raw = self.raw
         kept = self.proper == "shares" and isinstance(raw, ReleasedHistogram) and raw.dimensions == 1
         if not kept or raw.smoothing not in ADAPTIVE:
@@ -270,7 +270,11 @@ class LinearDensity(Valued):
     def _below(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives: of the units, if their shares are kept."""
         found = self._reached(at, axis)
-        return found if self._shares_below is None else np.clip(np.interp(found, *self._shares_below), 0.0, 1.0)
+        return (
+            found
+            if self._shares_below is None
+            else np.clip(np.interp(found, *self._shares_below), 0.0, 1.0)
+        )
 
     def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives."""
