@@ -260,8 +260,9 @@ class LinearDensity(Valued):
     def _shares_below(self) -> tuple[Floats, Floats] | None:
         """What lies below the edges of cells in the density, and of the units if these are kept."""
         raw = self.raw
-        kept = self.proper == "shares" and isinstance(raw, ReleasedHistogram) and raw.dimensions == 1
-        if not kept or raw.smoothing not in ADAPTIVE:
+        if self.proper != "shares" or not isinstance(raw, ReleasedHistogram):
+            return None
+        if raw.dimensions > 1 or raw.smoothing not in ADAPTIVE:
             return None
         shares = np.diff(smooth := self._reached(raw.cells.edges[0]))
         own = units_shares(shares, raw.counts / raw.size, raw.share_variance, raw.size)
@@ -269,12 +270,8 @@ class LinearDensity(Valued):
 
     def _below(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives: of the units, if their shares are kept."""
-        found = self._reached(at, axis)
-        return (
-            found
-            if self._shares_below is None
-            else np.clip(np.interp(found, *self._shares_below), 0.0, 1.0)
-        )
+        found, kept = self._reached(at, axis), self._shares_below
+        return found if kept is None else np.clip(np.interp(found, *kept), 0.0, 1.0)
 
     def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives."""
