@@ -246,3 +246,9 @@ def test_where_hardly_anybody_is_it_says_that_all_others_are_shown(tmp_path: Pat
         )
         assert done.exit_code == 0, done.output
         assert ("too few persons are near this value" in done.output) == told
+
+
+def test_no_probability_is_promised_of_a_band_that_was_measured(release: ReleasedDensity) -> None:
+    words = release.conditional(50.0).facts.lines()["band"]
+    assert words.startswith("meant to hold the density that would have been published without noise")
+    assert "everywhere in 95 of 100 releases" in words

@@ -1,6 +1,7 @@
 """Densities of values that are a stated step apart: probabilities of values, in place of a curve."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.density.cell_errors import lattice_cells
 from dpfda.density.kernel import DensityKernel
 from dpfda.numerics.errors import ParameterError
+from dpfda.testing import simulate_density
 
 GENERATOR = np.random.default_rng(1)
 SCORES = np.clip(np.rint(GENERATOR.normal(11, 4, size=800)), 0, 20)
@@ -46,6 +48,21 @@ def test_the_distribution_is_that_of_the_masses():
     np.testing.assert_array_equal(
         release.quantile(levels), values[np.searchsorted(np.cumsum(masses), levels)]
     )
+
+
+def test_masses_are_the_units_shares_and_a_plan_foretells_how_near():
+    rng = np.random.default_rng(4)
+    density = PrivateDensity(1.0, domain=(0, 40), step=1)
+    planned, far, smooth = density.plan(4000).error, [], []
+    for seed in range(24):
+        points = np.clip(np.rint(rng.normal(20, 7, size=4000)), 0, 40)
+        shares = np.bincount(points.astype(int), minlength=41) / points.size
+        release = simulate_density(density.prepare(points), np.random.default_rng(seed))
+        for made, found in ((release, far), (replace(release, proper="peaks"), smooth)):
+            found.append(np.sqrt(np.mean((made.masses()[1] - shares) ** 2)))
+    # Measured .29 and 1.06, with standard errors of .01 and .04; smooth ones had 3.6 times the planned.
+    assert np.mean(far) < 0.5 * np.mean(smooth)
+    assert 0.8 < np.mean(far) / planned < 1.25
 
 
 def test_draws_are_values_with_these_probabilities():

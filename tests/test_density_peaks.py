@@ -139,7 +139,7 @@ def test_it_is_said_kept_in_its_file_and_earlier_files_stay(tmp_path):
     assert "30% of the persons lie in peaks narrower than cells" in words
     assert "zwischen 0 und 0,78125" in Language("de").text(f"{words}.")
     again = dpfda.load(release.save(tmp_path / "peaks.json"))
-    assert again.proper == "peaks"
+    assert again.proper == "shares"
     np.testing.assert_array_equal(again.node_values, release.node_values)
     earlier = replace(release, proper="adaptive")
     kept = dpfda.load(earlier.save(tmp_path / "earlier.json"))

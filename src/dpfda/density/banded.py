@@ -27,8 +27,8 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.published import as_given
 
 # How a function is made a density: as in earlier files, or so where there is little below zero; also
-# with peaks set aside before.
-PROPER = ("nearest", "adaptive", "peaks")
+# with peaks set aside before; and so, with the units' shares of cells kept in what lies below a point.
+PROPER = ("nearest", "adaptive", "peaks", "shares")
 MUCH_BELOW = 1 / 16
 # Simulated functions.
 DRAWS = 1000
@@ -40,7 +40,7 @@ def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
     Parameters
     ----------
     values : array of any shape
-    proper : {"nearest", "adaptive", "peaks"}
+    proper : one of PROPER
         The nearest ones; or, on an interval, where more than a sixteenth lies below zero, the
         differences of the nearest running sum that never falls.
     """
@@ -134,7 +134,7 @@ class BandedDensity(LinearDensity):
     @cached_property
     def _peaks(self) -> Peaks | None:
         """What was set aside before smoothing, if anything."""
-        if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
+        if self.proper not in PROPER[2:] or not isinstance(self.raw, ReleasedHistogram):
             return None
         found = peaks_of(self.raw, self._nodes)
         return found if found is None else replace(found, inside=self.inside)

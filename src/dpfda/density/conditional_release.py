@@ -26,7 +26,7 @@ from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL
-from dpfda.releases.facts import Stated
+from dpfda.releases.facts import Claim, Stated
 from dpfda.views import Curve, View
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
@@ -263,6 +263,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
             return made
         label = "released density, mostly that of all"
         return replace(made, lines=tuple(replace(li, stroke="dashed", label=label) for li in made.lines))
+
+    def _claims(self) -> tuple[Claim, ...]:
+        # Weights are held, which without noise would be others.
+        claims = super()._claims()
+        return tuple(replace(each, among="releases", legend=each.holds) for each in claims)
 
     def _stated(self) -> Stated:
         stated, few = super()._stated(), self.few_words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -13,6 +14,7 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_points, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.estimates.histospline import ADAPTIVE, monotone_probabilities
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
@@ -97,7 +99,7 @@ class LinearDensity(Valued):
         """Values of the density, per unit of volume; with a step averages over its length."""
         if self.step is not None:
             half = self.step / 2
-            return (self._reached(at[:, 0] + half) - self._reached(at[:, 0] - half)) / self.step
+            return (self._below(at[:, 0] + half) - self._below(at[:, 0] - half)) / self.step
         return self._interpolated(self._positions(at)) * self._slopes(at)
 
     def _positions(self, at: Floats) -> Floats:
@@ -174,12 +176,11 @@ class LinearDensity(Valued):
             Ends of the box, inside the domain.
         """
         starts, stops = self._corner(lower, "lower", 0), self._corner(upper, "upper", 1)
-        if self.scale is not None:
-            return float(np.diff(self.cdf(np.concatenate([starts, stops])))[0])
-        if self.step is not None:
-            ends = np.concatenate([starts, stops]), self.domain_range[0]
-            first, last = check_points(*ends) + np.array([-self.step, self.step]) / 2
-            return max(float(self._reached(last) - self._reached(first)), 0.0)
+        if self.dimensions == 1:
+            ends = check_points(np.concatenate([starts, stops]), self.domain_range[0])
+            around = np.array([-0.5, 0.5]) * (self.step or 0.0)
+            first, last = self._below(self._positions(ends + around))
+            return float(last - first) if self.step is None else max(float(last - first), 0.0)
         total = self.node_values
         for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
             check_points([start, stop], (a, b))
@@ -252,8 +253,25 @@ class LinearDensity(Valued):
         if self.step is not None:
             start = self.domain_range[0][0]
             at = start + (np.floor((at - start) / self.step + CLOSE) + 0.5) * self.step
-        found = self._reached(self._positions(at), number)
+        found = self._below(self._positions(at), number)
         return float(found[0]) if np.ndim(points) == 0 else found
+
+    @cached_property
+    def _shares_below(self) -> tuple[Floats, Floats] | None:
+        """What lies below the edges of cells in the density, and of the units if these are kept."""
+        raw = self.raw
+        if self.proper != "shares" or not isinstance(raw, ReleasedHistogram):
+            return None
+        if raw.dimensions > 1 or raw.smoothing not in ADAPTIVE:
+            return None
+        shares = np.diff(smooth := self._reached(raw.cells.edges[0]))
+        own = units_shares(shares, raw.counts / raw.size, raw.share_variance, raw.size)
+        return smooth, np.append(0.0, np.cumsum(own))
+
+    def _below(self, at: float | Floats, axis: int = 0) -> Floats:
+        """Probability of what lies below, where `raw` lives: of the units, if their shares are kept."""
+        found, kept = self._reached(at, axis), self._shares_below
+        return found if kept is None else np.clip(np.interp(found, *kept), 0.0, 1.0)
 
     def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives."""
@@ -284,6 +302,13 @@ class LinearDensity(Valued):
             As in `marginal`.
         """
         wanted = check_levels(levels)
+        if self._shares_below is not None:
+            smooth, own = self._shares_below
+            # The first place of each level, where shares below are level.
+            after = np.clip(np.searchsorted(own, wanted, side="left"), 1, own.size - 1)
+            risen, whole_cell = wanted - own[after - 1], own[after] - own[after - 1]
+            part = np.clip(risen / np.where(whole_cell > 0, whole_cell, 1.0), 0.0, 1.0)
+            wanted = smooth[after - 1] + part * (smooth[after] - smooth[after - 1])
         knots, values = self._marginal(self._number(axis))
         reached = _cumulated(knots, values)
         share = wanted * reached[-1]
@@ -313,6 +338,8 @@ class LinearDensity(Valued):
         array (n,), or (n, d) in d dimensions
         """
         count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
+        if self._shares_below is not None:
+            return np.asarray(self.quantile(generator.uniform(size=count)))
         weights = self.node_values.ravel() / self.node_values.sum()
         chosen = generator.choice(weights.size, size=count, p=weights)
         nodes = np.stack(np.unravel_index(chosen, self.node_values.shape), axis=1)
@@ -326,6 +353,21 @@ class LinearDensity(Valued):
             drawn = self.scale.points(drawn)
         drawn = self._stepped(drawn)
         return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
+
+
+def units_shares(smooth: Floats, noisy: Floats, variance: float, size: float) -> Floats:
+    """The units' own shares (m,) of cells, of sum one, given a smooth density's and noisy ones.
+
+    smooth, noisy: array (m,).
+    variance: Of the noise in a share.
+    size: Number of units.
+    """
+    # Chance puts the units' shares so far from those of the density that they were drawn from.
+    chance = smooth / size
+    weights = chance / (chance + variance)
+    shares, room = smooth + weights * (noisy - smooth), variance * weights
+    shares += room * ((1 - shares.sum()) / room.sum())
+    return monotone_probabilities(shares)
 
 
 def quantile_ends(wanted: Floats, below: Band, edges: Floats) -> Floats:

@@ -217,6 +217,9 @@ class DensityPlan(TriedPlan, Designed):
         middles, shares = ordinary_densities(count)
         generator = np.random.Generator(np.random.Philox(key=2))
         at, found = np.linspace(a, b, BAND_POINTS), []
+        if self.step is not None:
+            # Between two values there are averages of both.
+            at = np.unique(a + self.step * np.rint((at - a) / self.step))
         for row, noise in zip(shares, self.noises[1].simulate(generator, count), strict=True):
             # As people would be counted, but that near numbers of them have near counts.
             points = self.n * row + np.sqrt(self.n * row) * generator.standard_normal(row.size)
@@ -255,9 +258,10 @@ class DensityPlan(TriedPlan, Designed):
                 "root mean square at a point, from the density of the population, sampling included, for"
                 " densities with features of a tenth of an axis"
             )
+        unseen = "" if self.step or self.cells.atoms else "; values that many have exactly add to it"
         return (
             "root mean square at a point, from what an unlimited budget would publish of these "
-            f"{several(self.unit)}, {ORDINARY} densities"
+            f"{several(self.unit)}, {ORDINARY} densities{unseen}"
         )
 
     @property
@@ -320,8 +324,8 @@ class DensityPlan(TriedPlan, Designed):
                 cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
-                return ReleasedDensityWithAtoms(made, scale, "peaks", stated=atoms)
-            return ReleasedDensity(made, scale, "peaks", self.step)
+                return ReleasedDensityWithAtoms(made, scale, "shares", stated=atoms)
+            return ReleasedDensity(made, scale, "shares", self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 

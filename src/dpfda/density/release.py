@@ -52,8 +52,13 @@ class ReleasedDensity(BandedDensity):
     the integral of `raw`, which is levelled where it falls. Between the nodes, which are the midpoints
     of 2048 (256 x 256, 64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of
     the edge it is constant. More than 4,096 cells of an interval have up to 65,536 nodes, more than 2^18
-    of a rectangle up to 1024 x 1024. So integrals, quantiles and draws are those of the very function
-    that a call evaluates.
+    of a rectangle up to 1024 x 1024.
+
+    Of one variable a call is a smooth density, around which the units' own shares of cells scatter by
+    chance. `cdf`, `quantile`, `integral` and `sample` keep these shares, as far as noise lets them be
+    seen, and have the form of the density within a cell; with a step so do probabilities of values. Of
+    several variables, of a kernel estimate and with a bandwidth they are those of the very function that
+    a call evaluates.
 
     Parameters
     ----------
@@ -61,9 +66,10 @@ class ReleasedDensity(BandedDensity):
         What the mechanism gave, not yet a density.
     scale : Scale, optional
         Where there is one, `raw` lives on it, from 0 to 1, and nodes are equal there.
-    proper : {"nearest", "adaptive", "peaks"}
+    proper : {"nearest", "adaptive", "peaks", "shares"}
         Whether it is the nearest one in any case, as in earlier files, or as said above; or so, with
-        peaks that are narrower than cells set aside (`dpfda.density.peaks`).
+        peaks that are narrower than cells set aside (`dpfda.density.peaks`); or with the units' shares
+        kept, too.
     step : float, optional
         Where there is one, only values that many steps from the first end of the domain can be, and
         `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
