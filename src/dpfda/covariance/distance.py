@@ -38,9 +38,9 @@ PLACES = 65
 # The squared cut, in largest variances of what was released; these are taken to be so many squared
 # radii over the domain's length at least.
 SQUARES, LEAST = 11.0, 0.25
-# Of what the level of a band leaves, so much is the noise's; the rest is for the chance of the order,
-# and for what the cut leaves out.
-OWN = 0.6
+# Of what the level of a band leaves, so much is the noise's; the rest is for what the cut leaves out,
+# and for the chance of the order, of which so many deviations are allowed for, as of normal values.
+OWN, CHANCE = 0.6, 2.0
 # Variances, over the squared cut, of which it is known what the cut leaves.
 VARIANCES = np.geomspace(1e-6, 1e6, 2401)
 # How far one unit moves what gets noise.
@@ -87,7 +87,8 @@ class CovarianceDistance(file.Written):
         assert isinstance(self.noise, KNormNoise)  # noqa: S101
         reach = self.noise.scales[0] * math.log(0.5 / (OWN * (1 - level))) + 1
         known = max(0.0, self.noisy + reach) / (2 * FOLLOWING * self.units)
-        return float((known / LARGEST**2 + 2 / LARGEST) * self.cut**2)
+        chance = CHANCE / SQUARES / math.sqrt(FOLLOWING * self.units)
+        return float((known / LARGEST**2 + 2 / LARGEST + chance) * self.cut**2)
 
     def before_cut(self, variances: Floats) -> Floats:
         """Variances (q,) of records of which so much is left by the cut; never less.

@@ -369,7 +369,7 @@ class ReleasedCovariance(CovarianceSurface):
         noise = Claim("noise", "the noisy covariance without its noise", units)
         if self.distance is None:
             return (noise,)
-        own = f"the covariance of these {several(self.unit)}"
+        own = f"the variance of these {several(self.unit)} at every point"
         return Claim("sample", own, units, own, among="releases"), noise
 
     def _band_facts(self) -> Iterable[BandFact]:
