@@ -137,6 +137,7 @@ class TestWhatIsMeasured:
 
     def test_it_is_charged_before_and_with_the_rest(self):
         ledger = MemoryLedger()
+        ledger.create("scans", PureDP(1))
         release = released(ledger=ledger.of("scans"))
         assert release.certificate.stages[0] == DISTANCE
         assert release.certificate.costs[0].guarantee == PureDP(distance_share(Fraction(400)))

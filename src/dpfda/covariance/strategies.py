@@ -279,14 +279,14 @@ def radius_share(strength: Fraction | None) -> Fraction:
 
 
 def distance_share(strength: Fraction) -> Fraction:
-    """Share for the largest distance: .08 (1000 / S)^.43, from .02 to .08, to two digits.
+    """Share for the largest distance: .08 (1000 / S)^.3, from .02 to .08, to two digits.
 
     Examples
     --------
     >>> [str(distance_share(Fraction(strength))) for strength in (300, 5000, 20_000)]
-    ['2/25', '1/25', '1/50']
+    ['2/25', '1/20', '3/100']
     """
-    return _share(0.08 * (1000 / float(strength)) ** 0.43, 0.02, 0.08)
+    return _share(0.08 * (1000 / float(strength)) ** 0.3, 0.02, 0.08)
 
 
 def _share(value: float, least: float, largest: float) -> Fraction:
