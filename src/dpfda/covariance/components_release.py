@@ -326,9 +326,12 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
             f"Without noise the largest variance of these curves as they were clipped lies {exact}."
             if exact
             else "",
-            "This is about the privacy noise. What clipping and the choice of functions left out was "
-            "not seen: curves vary more than is published, often by a tenth to as much again, and many "
-            "times as much where a few are unlike all others.",
+            "The band above allows for what clipping and the choice of functions left out; what is said "
+            "of components does not: curves vary more than that, often by a tenth to as much again."
+            if any(claim.of == "sample" for claim in release._claims())
+            else "This is about the privacy noise. What clipping and the choice of functions left out "
+            "was not seen: curves vary more than is published, often by a tenth to as much again, and "
+            "many times as much where a few are unlike all others.",
         ]
         told = f"{above} above the noise floor of {found.floor:.3g}; {told}"
     timing = (

@@ -47,7 +47,7 @@ def matching(units: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Paired(Curves):
-    """Records (x - x') / sqrt(2) of pairs of units, and the units by themselves."""
+    """Records (x - x') / sqrt(2) of pairs of units, and the units by themselves, in a random order."""
 
     units: Curves
 
@@ -119,6 +119,11 @@ class Deviations:
             raise ParameterError("radius", "be a positive length or 'private'", repr(radius))
         measured = self.word == "private" or (self.word == "pairs" and not self.unbounded)
         return isinstance(radius, str) or (radius is None and measured)
+
+    @property
+    def measurable(self) -> bool:
+        """Whether the largest distance from the covariance of these units is told: of default pairs."""
+        return self.word == "pairs" and self.chosen and isinstance(self.bound, ValueBounds)
 
     @property
     def unbounded(self) -> bool:
@@ -232,4 +237,5 @@ class Deviations:
         half = values[:count] / 2
         difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
         both = usable[0:count:2] & usable[1:count:2]
-        return Paired(np.where(both[:, None], difference, 0.0), both, curves)
+        units = replace(curves, values=values, usable=usable)
+        return Paired(np.where(both[:, None], difference, 0.0), both, units)

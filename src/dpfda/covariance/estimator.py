@@ -20,6 +20,7 @@ from dpfda.covariance.publish import (
     outer_sum,
     release_covariance,
     released_count,
+    with_distance,
 )
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
@@ -31,6 +32,7 @@ from dpfda.covariance.strategies import (
     Exponential,
     MatrixNoise,
     Shares,
+    distance_share,
     subspace_shares,
 )
 from dpfda.noise import achieved_guarantee
@@ -39,7 +41,7 @@ from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import below_one, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import sample
@@ -124,13 +126,17 @@ class SecondMoments(Estimator):
                 curves = asked.paired(curves, labels)
         return Prepared(plan, curves)
 
-    def _charged(self, X: Records, groups: Labels) -> tuple[Stage, OuterSum, Certificate]:
-        """Charge, release what comes before the second moments, and add these up. The sum is private."""
+    def _charged(self, X: Records, groups: Labels) -> tuple[Stage, OuterSum, Certificate, Curves]:
+        """Charge, release what comes before the second moments, and add these up.
+
+        Sum and curves are private.
+        """
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
         charge(self._paying(), certificate, plan.entry())
         stage, rows = first_stage(prepared, certificate)
-        return stage, outer_sum(prepared.total, stage, stage.components, rows), certificate
+        total = outer_sum(prepared.total, stage, stage.components, rows)
+        return stage, total, certificate, prepared.total
 
     def _checked(self) -> tuple[Guarantee, Deviations]:
         guarantee = check_choices(self)
@@ -278,12 +284,15 @@ class PrivateCovariance(SecondMoments):
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
         if is_pooled(self.settings, X):
-            made = publish_sparse(prepare_sparse(self, X, groups), self._paying())
-            self.release_, self.mean_release_ = made, made.pooled
-            self.n_features_in_ = int(made.center.size)
+            sparse = publish_sparse(prepare_sparse(self, X, groups), self._paying())
+            self.release_, self.mean_release_ = sparse, sparse.pooled
+            self.n_features_in_ = int(sparse.center.size)
             return self
-        stage, total, certificate = self._charged(X, groups)
-        self.release_ = release_covariance(total.triangle(), stage, certificate)
+        stage, total, certificate, curves = self._charged(X, groups)
+        made = release_covariance(total.triangle(), stage, certificate)
+        if isinstance(curves, Paired):
+            made = with_distance(made, curves.units, stage.plan)
+        self.release_ = made
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
@@ -367,7 +376,10 @@ def covariance_plan(
     center = settled.center_on(basis.grid_points)
     radius = settled.radius_on(basis, center)
     radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
-    shares = Shares.of(guarantee, counted, settled.mean_share, radius_share)
+    own_share = None
+    if summary == "covariance" and settled.measurable and units is not None:
+        own_share = distance_share(units * pure_part(guarantee).epsilon)
+    shares = Shares.of(guarantee, counted, settled.mean_share, radius_share, own_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     about = {
         "summary": "covariance",

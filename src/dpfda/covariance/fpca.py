@@ -179,7 +179,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         ParameterError, RefusedMechanismError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        stage, total, certificate = self._charged(X, groups)
+        stage, total, certificate, _ = self._charged(X, groups)
         self.covariance_: ReleasedCovariance | None = None
         if stage.plan.subspace is not None:
             release: ReleasedComponents = release_subspace(total, stage, certificate)

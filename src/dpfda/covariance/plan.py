@@ -23,6 +23,7 @@ from dpfda.covariance.design import (
     chosen_radius,
     radius_grid,
 )
+from dpfda.covariance.distance import MOVED, cut_for, distance_noise, simulated_distance
 from dpfda.covariance.release import ReleasedCovariance, emphasised
 from dpfda.covariance.strategies import COUNT, MEAN, MOMENTS, VARIANCES, Shares, SubspaceShares
 from dpfda.mechanisms import COUNT_SCALE
@@ -36,6 +37,7 @@ from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanAgain, check, recomputed, said_by
+from dpfda.publication.distances import DISTANCE
 from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
@@ -146,6 +148,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
         if self.mean is not None and shares.mean is not None:
             (own,) = self.mean.costs().values()
             costs[MEAN] = Cost.awaited(shares.mean, [own.loss]) if self.size is None else own
+        if shares.distance is not None:
+            costs[DISTANCE] = Cost(shares.distance, LaplaceLoss(shares.distance.epsilon))
         if shares.radius is not None:
             costs[RADIUS] = Cost(shares.radius, LaplaceLoss(shares.radius.epsilon))
         return costs
@@ -219,9 +223,27 @@ class CovariancePlan(TriedPlan, PlanAgain):
         recomputed(noise, "l1", COUNT_SCALE, part)
         return noise
 
+    @cached_property
+    def distance_noise(self) -> KNormNoise | None:
+        """The law of the noise on the largest distance from the covariance of the units, if told."""
+        part = self.shares.distance
+        return None if part is None else distance_noise(part)
+
+    @property
+    def distance_achieved(self) -> list[Guarantee]:
+        """What that noise gives, by the scale in force; nothing where there is none."""
+        noise, part = self.distance_noise, self.shares.distance
+        return [] if noise is None or part is None else [recomputed(noise, "l1", MOVED, part)]
+
+    def cut(self, release: ReleasedCovariance) -> float:
+        """Where values are cut for that distance, from what was released."""
+        start, end = self.basis.domain_range
+        return cut_for(release.on_grid(), self.radius, end - start)
+
     def check(self) -> None:
         """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
         self.count_noise  # noqa: B018
+        self.distance_achieved  # noqa: B018
         self.noise(self.size or 1)
         if self.choice is not None:
             self.choice.noise  # noqa: B018
@@ -284,8 +306,9 @@ class CovariancePlan(TriedPlan, PlanAgain):
             # Each from its own key: how many numbers one takes does not change the others.
             generator = np.random.Generator(np.random.Philox(key=[2, key]))
             apart = (each[:half] - each[half:]) / math.sqrt(2) if pairs else each
-            made = self._released(scale * apart @ basis.analysis, size, generator, certificate)
-            found.append(PairTrial(made, grid, scale**2 * covariance))
+            truth = scale**2 * covariance
+            made = self._released(scale * apart @ basis.analysis, size, generator, certificate, truth)
+            found.append(PairTrial(made, grid, truth))
         return found
 
     @property
@@ -298,9 +321,17 @@ class CovariancePlan(TriedPlan, PlanAgain):
         return usual
 
     def _released(
-        self, rows: Floats, size: int, generator: np.random.Generator, certificate: Certificate
+        self,
+        rows: Floats,
+        size: int,
+        generator: np.random.Generator,
+        certificate: Certificate,
+        truth: Floats,
     ) -> ReleasedCovariance:
-        """A release of deviations with these coefficients (n, K), each for several of `size`."""
+        """A release of deviations with these coefficients (n, K), each for several of `size`.
+
+        truth: array (m, m). Their covariance on the grid.
+        """
         law, plan = self.noise(size), self
         rows = rows[:, : law.size] * self.weights(law.size)
         lengths = np.sqrt(np.sum(rows**2, axis=1))
@@ -311,7 +342,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
         noisy = np.rint(matrix + law.simulate(generator, 1)[0])[np.tril_indices(law.size)]
-        return ReleasedCovariance(
+        made = ReleasedCovariance(
             basis=self.basis.truncate(law.size),
             noisy_sum=tuple(int(value) for value in noisy),
             exponent=2 * plan.ball.exponent,
@@ -322,6 +353,12 @@ class CovariancePlan(TriedPlan, PlanAgain):
             shrunk=self.shrunk,
             emphasis=self.emphasis,
         )
+        told, units = self.distance_noise, self.n
+        if told is None or units is None:
+            return made
+        cut = plan.cut(made)
+        distance = simulated_distance(truth, made.on_grid(), units, cut, told, generator)
+        return replace(made, distance=distance)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """For the variance function; None where the count is private."""

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpfda.covariance.components_release import ReleasedComponents, ordered
+from dpfda.covariance.distance import measured_distance
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import FLOOR_DRAWS, ReleasedCovariance
 from dpfda.covariance.strategies import MOMENTS
@@ -100,6 +101,7 @@ class Stage:
     def before(self, whole: Guarantee) -> list[Guarantee]:
         """What was achieved for count, mean and choice of the radius, where they were released."""
         found = [] if self.mean is None else self.mean.certificate.achieved_within(whole)
+        found += self.plan.distance_achieved
         found += [] if self.selection is None else [self.selection.achieved]
         part = self.plan.shares.count
         # A mean that was divided by the count has it among its own stages.
@@ -163,6 +165,30 @@ def release_covariance(
         emphasis=plan.emphasis,
         noisy_sum=total.with_noise([0] * noise.components if shared else noise.draw()),
     )
+
+
+def with_distance(
+    release: ReleasedCovariance, units: Curves, plan: CovariancePlan
+) -> ReleasedCovariance:
+    """The release with its largest distance from the covariance of the units, where that is paid for.
+
+    The ledger has been charged.
+
+    Parameters
+    ----------
+    release : ReleasedCovariance
+    units : Curves
+        Private: in an order drawn at random.
+    plan : CovariancePlan
+        With the radius in force.
+    """
+    law = plan.distance_noise
+    if law is None:
+        return release
+    distance = measured_distance(
+        units.values, units.usable, release.on_grid(), plan.cut(release), law, law.draw()[0]
+    )
+    return replace(release, distance=distance)
 
 
 def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> Fraction:

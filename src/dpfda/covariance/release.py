@@ -16,6 +16,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
 from dpfda.covariance.design import fitted_shrinkage, radius_grid
+from dpfda.covariance.distance import CovarianceDistance
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
@@ -23,6 +24,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -34,10 +37,11 @@ from dpfda.releases.bands import (
     Of,
     check_level,
     largest_size,
+    limits_of,
     settled,
     simulated_widths,
 )
-from dpfda.releases.base import Column, checked
+from dpfda.releases.base import LEVEL, Column, checked
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
@@ -84,6 +88,8 @@ class ReleasedCovariance(CovarianceSurface):
         Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
     emphasis : float, optional
         Where given, coefficient j was multiplied by j^emphasis before it was shortened and summed.
+    distance : CovarianceDistance, optional
+        The largest distance from the covariance of these units, with noise of its own.
     """
 
     basis: Basis = field(metadata=file.BASIS.kept)
@@ -100,6 +106,9 @@ class ReleasedCovariance(CovarianceSurface):
     shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    distance: CovarianceDistance | None = field(
+        default=None, metadata=file.itself(CovarianceDistance.from_json).or_absent.kept
+    )
 
     _FORMAT: ClassVar[str] = "dpfda-covariance"
     _CALLED: ClassVar[str] = "released dpfda covariance"
@@ -194,7 +203,7 @@ class ReleasedCovariance(CovarianceSurface):
         of: Of | None = None,
         exact: bool = False,
     ) -> Band:
-        """Band for the covariance of the clipped records, in the M functions, without noise.
+        """Band for the covariance of these units, or for that of the clipped records without noise.
 
         Parameters
         ----------
@@ -204,8 +213,10 @@ class ReleasedCovariance(CovarianceSurface):
             For all pairs at once, or for each pair by itself.
         first, second : array (q,), optional
             The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
-        of : {"noise"}, optional
-            What it is a band for.
+        of : {"sample", "noise"}, optional
+            What it is a band for: the covariance of these units, at the points of the grid, which is the
+            default where its largest distance was told; or that of the clipped records, in the M
+            functions, without noise.
         exact : bool
             Whether it is drawn around the unbiased noisy values, and the shrunk and projected estimate
             may lie outside; else it is widened where the estimate leaves it, and no variance in it is
@@ -218,26 +229,47 @@ class ReleasedCovariance(CovarianceSurface):
 
         Notes
         -----
-        About the privacy noise alone, whose law is public: nothing on the bias of clipping, truncation
-        and the public center, nor on sampling. Refused where the count was released with noise.
+        That of the noise is about the privacy noise alone, whose law is public: nothing on the bias of
+        clipping, truncation and the public center, nor on sampling. Refused where the count was released
+        with noise.
         """
         if self._bandless:
             words = "be given for a band"
             remedy = "The error of the ratio depends on exact values."
             raise ParameterError("public_size", words, "a count that was released with noise", remedy)
-        level = checked(self, level, simultaneous, of, exact).level
-        given = self.grid_points if first is None else first
+        asked = checked(self, level, simultaneous, of, exact)
+        level, given = asked.level, self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)
+        points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
+        if asked.of == "sample":
+            return self._told(at_s, at_t, points, asked)
         functions = self.tensor.evaluate(at_s, at_t)
         values = functions @ self.noisy_coordinates
         noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
         width = simulated_widths(functions, noise, self.noise_power, level, simultaneous)
-        points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
         band = Band(points, values - width, values + width, float(level), simultaneous)
         if exact:
             return band
         least = np.where(at_s == at_t, 0.0, -np.inf)
         return settled(band, np.asarray(self(at_s, at_t)), (least, np.full(least.size, np.inf)))
+
+    def _told(self, at_s: Floats, at_t: Floats, points: Floats, asked: Asked) -> Band:
+        """By the largest distance, and by what its cut may have left out."""
+        distance, one = known(self.distance), at_s == at_t
+        apart, values = distance.at_most(asked.level), np.asarray(self(at_s, at_t))
+        own = [np.asarray(self.variance(at)) for at in (at_s, at_t)]
+        first, second = (distance.before_cut(variance + apart) for variance in own)
+        cut = np.sqrt((first - own[0] - apart) * (second - own[1] - apart))
+        below, above = np.where(one, apart, 2 * apart + cut), np.where(one, apart, 2 * apart) + cut
+        # Values between two bounds have no larger variance.
+        lower, upper = limits_of(mapping(self.certificate.bound["records"]), self.grid_points.size) or (
+            0,
+            0,
+        )
+        wide = (np.subtract(upper, lower) / 2) ** 2 * np.ones(self.grid_points.size)
+        most = np.sqrt(np.prod([np.interp(at, self.grid_points, wide) for at in (at_s, at_t)], axis=0))
+        band = Band(points, values - below, values + above, asked.level, asked.simultaneous)
+        return settled(band, values, (np.where(one, 0.0, -most), np.maximum(most, values)))
 
     # Its file.
 
@@ -258,9 +290,11 @@ class ReleasedCovariance(CovarianceSurface):
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
         choice = [each.added(self.neighbours) for each in _choice(self.certificate.mechanism)]
-        return [*counts, *choice, moments]
+        told = [] if self.distance is None else [self.distance.added()]
+        return [*counts, *told, *choice, moments]
 
     def _checked(self) -> None:
+        grid = self.grid_points.size
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
             raise ValueError("the count must have noise of its own")
         if len(self.noisy_sum) != self.noise.components:
@@ -276,6 +310,10 @@ class ReleasedCovariance(CovarianceSurface):
                 raise ValueError("the radius is no candidate")
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
+        if self.distance is not None:
+            records = self.certificate.bound["records"]
+            if self.distance.units // 2 != self.count or limits_of(mapping(records or {}), grid) is None:
+                raise ValueError("the largest distance is of pairs of units between bounds")
 
     # Tables, pictures and words.
 
@@ -328,11 +366,20 @@ class ReleasedCovariance(CovarianceSurface):
 
     def _claims(self) -> tuple[Claim, ...]:
         units = f"squared {self.about.get('value', 'units of the data')}"
-        return (Claim("noise", "the noisy covariance without its noise", units),)
+        noise = Claim("noise", "the noisy covariance without its noise", units)
+        if self.distance is None:
+            return (noise,)
+        own = f"the variance of these {several(self.unit)} at every point"
+        return Claim("sample", own, units, own, among="releases"), noise
 
     def _band_facts(self) -> Iterable[BandFact]:
-        # Intervals for its variances say more than a band over pairs.
-        return ()
+        # Without a distance intervals for its variances say more than a band over pairs.
+        if self.distance is None:
+            return ()
+        band, values = self.band(LEVEL), np.asarray(self.variance(self.grid_points))
+        far, half = band.reach(values), float(np.mean(band.upper - band.lower)) / 2
+        typical = float(np.mean(far))
+        return (BandFact(self._claims()[0], LEVEL, typical, float(far.max()), typical, half),)
 
     def _stated(self) -> Stated:
         what, larger, exact = "A covariance function of pairs of points", "", ""

@@ -16,6 +16,7 @@ from dpfda.numerics.parameters import below_one, choice, whole
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
 from dpfda.publication import COUNT_SHARE
+from dpfda.publication.distances import DISTANCE
 from dpfda.releases.staged import RADIUS
 from dpfda.spine.arguments import Number, PublicCurve
 from dpfda.spine.settings import Gathered
@@ -154,6 +155,8 @@ class Shares:
         For the choice of the length that deviations are shortened to.
     rest : Guarantee
         For the second moments.
+    distance : PureDP or None
+        For the largest distance from the covariance of the units.
     """
 
     whole: Guarantee
@@ -161,6 +164,7 @@ class Shares:
     mean: PureDP | None
     radius: PureDP | None
     rest: Guarantee
+    distance: PureDP | None = None
 
     @classmethod
     def of(
@@ -169,21 +173,25 @@ class Shares:
         counted: bool,
         mean_share: Fraction | None,
         radius_share: Fraction | None = None,
+        distance_share: Fraction | None = None,
     ) -> Shares:
-        """Split off a tenth for a count, if one is released, and of the rest for mean and radius."""
+        """Split off a tenth for a count, if one is released, and of the rest for each other stage."""
         rest: Guarantee = whole
-        count = mean = radius = None
+        count = mean = radius = distance = None
         if counted:
             count, rest = split(rest, COUNT_SHARE)
         if mean_share is not None:
             mean, rest = split(rest, mean_share)
+        if distance_share is not None:
+            distance, rest = split(rest, distance_share)
         if radius_share is not None:
             radius, rest = split(rest, radius_share)
-        return cls(whole, count, mean, radius, rest)
+        return cls(whole, count, mean, radius, rest, distance)
 
     def describe(self) -> dict[str, str]:
         """The split in words, for the release and the ledger."""
-        parts = {COUNT: self.count, MEAN: self.mean, RADIUS: self.radius, MOMENTS: self.rest}
+        before = {COUNT: self.count, MEAN: self.mean, DISTANCE: self.distance, RADIUS: self.radius}
+        parts = {**before, MOMENTS: self.rest}
         return {name: str(part) for name, part in parts.items() if part is not None}
 
 
@@ -268,6 +276,17 @@ def radius_share(strength: Fraction | None) -> Fraction:
     if strength is None:
         return Fraction(str(RADIUS_SHARE))
     return _share(3.5 / math.sqrt(float(strength)), 0.03, 0.25)
+
+
+def distance_share(strength: Fraction) -> Fraction:
+    """Share for the largest distance: .08 (1000 / S)^.3, from .02 to .08, to two digits.
+
+    Examples
+    --------
+    >>> [str(distance_share(Fraction(strength))) for strength in (300, 5000, 20_000)]
+    ['2/25', '1/20', '3/100']
+    """
+    return _share(0.08 * (1000 / float(strength)) ** 0.3, 0.02, 0.08)
 
 
 def _share(value: float, least: float, largest: float) -> Fraction:
