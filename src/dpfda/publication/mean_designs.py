@@ -29,7 +29,7 @@ from dpfda.mechanisms.design import (
     with_sides,
     worth_sides,
 )
-from dpfda.mechanisms.design.lines import LEAST_OF_DISTANCE, equal_cells
+from dpfda.mechanisms.design.lines import LEAST_OF_COUNTED, LEAST_OF_DISTANCE, equal_cells
 from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
@@ -285,6 +285,17 @@ class MeanDesign(MeanQuestion):
         law = cast("BoxPartNoise", known(self.public_design).noise)
         return DistanceNoise.of_box(self.largest_half, neighbours, self.guarantee, law)
 
+    def distance_beside(self, design: Design) -> DistanceNoise | None:
+        """The same beside a design, which may have awaited the count.
+
+        A private number of units is one side more of the line's box: a unit then moves the distance as
+        if it were replaced (`dpfda.publication.distances.farthest`).
+        """
+        if self.size is not None or not isinstance(design.noise, BoxPartNoise):
+            return self.distance
+        replaced = Neighbours.REPLACE_ONE
+        return DistanceNoise.of_box(self.largest_half, replaced, self.function_guarantee, design.noise)
+
     @property
     def distance_sides(self) -> int:
         """How many sides of the line's own box tell it: the noise of the line is a little larger."""
@@ -370,7 +381,11 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            return with_count(problem, choose(problem, self.mechanism))
+            made, epsilon = with_count(problem, choose(problem, self.mechanism)), problem.pure.guarantee
+            if not (self.telling.asked and made.counts):
+                return made
+            tells = size * float(pure_budget(epsilon)) >= LEAST_OF_COUNTED
+            return with_sides(made, distance_sides(made.components)) if tells else made
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         made = choose(problem, self.mechanism)
