@@ -2,13 +2,12 @@
 
 **Survey weights.** A record x of weight w adds v (x - c) to the sums and v to the count, with c the
 middle of the bounds and v = floor(2^20 min(w / largest, 1)) / 2^20. The former are the integers of any
-record between the bounds, times v and rounded toward zero, so that they are at most v times as far from
-0 as bounds are; the latter is 2^20 v, at most the 2^20 that a record counts without weights. So where one
-data set has a record more than another, sums and count differ by no more than without weights, and get
-the same noise: that of a mean under add/remove neighbours whose number of units is private. Where a
-record is replaced, sums of cells of half-width H move by at most 2 H, as without weights, and the
-count, of 0 to 2^20 a record, by at most 2^20: a box of these sides. The mean is the ratio of sums and
-count.
+record between the bounds, times v and rounded toward zero: at most v times as far from 0 as bounds are.
+The latter is 2^20 v, at most the 2^20 that a record counts without weights. So where one data set has a
+record more than another, sums and count differ by no more than without weights, and get the same noise:
+that of a mean under add/remove neighbours whose number of units is private. Where a record is replaced,
+sums of cells of half-width H move by at most 2 H, as without weights, and the count, of 0 to 2^20 a
+record, by at most 2^20: a box of these sides. The mean is the ratio of sums and count.
 
 **A variance function.** For a share of the budget the sum of ((x - middle) / half-width)^2, entry by
 entry of each unit's clipped values, is released as well: a function of that unit alone, between 0 and

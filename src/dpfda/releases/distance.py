@@ -163,8 +163,12 @@ class DistanceInBox(Distance):
         return (self.noisy, *self.again)
 
     def _reach(self, level: float) -> float:
+        return self.scale * self._far(level) + 1
+
+    def _far(self, level: float) -> float:
+        """The same in scales, without rounding."""
         assert isinstance(self.noise, BoxPartNoise)  # noqa: S101
-        return self.scale * side_quantile(self.noise.whole, len(self.numbers), level) + 1
+        return side_quantile(self.noise.whole, len(self.numbers), level)
 
     def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
         """All noise, that of the box last: it was paid for once."""
@@ -183,9 +187,10 @@ class DistanceInBox(Distance):
 class CountedDistance(DistanceInBox):
     """The same where the number of units N is private: a side of the same box has hidden it.
 
-    The k numbers tell 2 h / most times the distance: so much moves them as if a unit were replaced. With
-    one side of the noise for N, N is below its noisy number less w, or the distance beyond the smallest
-    of the others and w, each in scales, with the chance above for k + 1 in the place of k.
+    The k numbers tell 2 h / most times the distance: so much moves them as if a unit were replaced. In
+    scales they are D + R U_i and N + R U. With r = D / N, which is at most one, D / N is beyond the
+    smallest of them and x, over the noisy N less x, where max_i -U_i + r U > (1 + r) x / R: for every r
+    with no larger a chance than for r = 0, which is that above (docs/appendix/default_mean.md).
 
     most: How far one unit may move N times the distance, where bounds are widest: up to 2 h.
     """
@@ -201,13 +206,6 @@ class CountedDistance(DistanceInBox):
         far, (_, most) = self._reach(level), self._number(level, divisor)
         told = max(0.0, max(self.numbers) - far) * self.most / (4 * self.largest**2)
         return max(0.0, told / most - 1 / self.largest) if most > 0 else 0.0
-
-    def _reach(self, level: float) -> float:
-        return self.scale * self._far(level) + 1
-
-    def _far(self, level: float) -> float:
-        assert isinstance(self.noise, BoxPartNoise)  # noqa: S101
-        return side_quantile(self.noise.whole, len(self.numbers) + 1, level)
 
     def _number(self, level: float, divisor: Divisor) -> tuple[float, float]:
         """What the number of units is at least, and at most."""
