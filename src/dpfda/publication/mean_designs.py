@@ -251,8 +251,7 @@ class MeanDesign(MeanQuestion):
     @property
     def function_guarantee(self) -> Guarantee:
         """What is left for the function after the count's share, or that of its largest distance."""
-        share = self.distance_share
-        if share is not None:
+        if (share := self.distance_share) is not None:
             return split(self.guarantee, share)[1]
         return _for_function(self.guarantee, self.size)
 
@@ -286,11 +285,7 @@ class MeanDesign(MeanQuestion):
         return DistanceNoise.of_box(self.largest_half, neighbours, self.guarantee, law)
 
     def distance_beside(self, design: Design) -> DistanceNoise | None:
-        """The same beside a design, which may have awaited the count.
-
-        A private number of units is one side more of the line's box: a unit then moves the distance as
-        if it were replaced (`dpfda.publication.distances.farthest`).
-        """
+        """The same beside a design for a count, which is a side of its box; see `largest_of_counted`."""
         if self.size is not None or not isinstance(design.noise, BoxPartNoise):
             return self.distance
         replaced = Neighbours.REPLACE_ONE
@@ -355,8 +350,7 @@ class MeanDesign(MeanQuestion):
     @property
     def count_noise(self) -> KNormNoise:
         """Laplace noise for that share on the number of units, which moves by one under add/remove."""
-        part, _ = split(self.guarantee, COUNT_SHARE)
-        return knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+        return knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, split(self.guarantee, COUNT_SHARE)[0])
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
@@ -381,10 +375,9 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            made, epsilon = with_count(problem, choose(problem, self.mechanism)), problem.pure.guarantee
-            if not (self.telling.asked and made.counts):
-                return made
-            tells = size * float(pure_budget(epsilon)) >= LEAST_OF_COUNTED
+            made = with_count(problem, choose(problem, self.mechanism))
+            enough = size * float(pure_budget(problem.pure.guarantee)) >= LEAST_OF_COUNTED
+            tells = self.telling.asked and made.counts > 0 and enough
             return with_sides(made, distance_sides(made.components)) if tells else made
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)

@@ -65,7 +65,7 @@ class Distance(file.Written):
 
         Shares were rounded down; of line and records see `rounding`.
         """
-        divisor = _public(divisor)
+        assert not isinstance(divisor, NoisyCount)  # noqa: S101 - `check` has refused it
         return max(0.0, (min(self.numbers) + self._reach(level) + 1) / divisor) / (2 * self.largest)
 
     def rounding(self, width: Floats) -> float:
@@ -78,7 +78,7 @@ class Distance(file.Written):
 
     def at_least(self, level: float, divisor: Divisor) -> float:
         """The same from below."""
-        divisor = _public(divisor)
+        assert not isinstance(divisor, NoisyCount)  # noqa: S101 - `check` has refused it
         return max(0.0, (max(self.numbers) - self._reach(level)) / divisor - 2) / (2 * self.largest)
 
     def from_other(self, other: Distance | None, level: float) -> float | None:
@@ -287,17 +287,8 @@ class GroupDistance(Distance):
         return max(0.0, known) / (2 * self.largest)
 
 
-def _public(divisor: Divisor) -> float:
-    if isinstance(divisor, NoisyCount):
-        raise ParameterError("divisor", "be public", "a noisy number")
-    return divisor
-
-
 def told_by(numbers: Sequence[int], largest: int, noise: NoiseLaw, most: int | None = None) -> Distance:
-    """The distance that one number tells, or several, by the law of their noise.
-
-    most: Where the number of units is private: see `CountedDistance`.
-    """
+    """The distance that numbers tell, by the law of their noise; `most` as of `CountedDistance`."""
     if isinstance(noise, BoxPartNoise):
         if most is not None:
             return CountedDistance(numbers[0], largest, noise, tuple(numbers[1:]), most)
