@@ -400,7 +400,7 @@ def test_roads_on_which_it_is_measured() -> None:
         {"mechanism": "laplace"},
         {"mechanism": "one-look"},
         {"variance": 0.1},
-        {"unit": PrivacyUnit("home", neighbours="add-remove")},
+        {"unit": PrivacyUnit("home", neighbours="add-remove"), "epsilon": 0.1},
     ],
 )
 def test_where_it_is_not(other: Any) -> None:

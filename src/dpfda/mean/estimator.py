@@ -195,7 +195,7 @@ class PrivateMean(InBlocks):
         paying = self._paying()
         if weights is not None:
             made = prepare_weighted(self, records, weights)
-            return publish(made.total, made.plan, paying)
+            return publish(made.total, made.plan.measuring if self._measures else made.plan, paying)
         if self._staged is not None:
             staged = self._prepare_looks(records)
             return staged.plan.publish(staged.total, paying)
@@ -281,7 +281,8 @@ class PrivateMean(InBlocks):
         basis = public_basis(settings, self.basis, columns)
         plan = self._plan(basis, n, None, settings, expected=True)
         if max_weight is not None:
-            return weighted_plan(plan, max_weight)
+            weighed = weighted_plan(plan, max_weight)
+            return weighed.measuring if self._measures else weighed
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]

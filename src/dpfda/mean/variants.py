@@ -1,14 +1,13 @@
 """Variants of a mean: of pooled observations, of weighted records, and with a variance beside it.
 
 **Survey weights.** A record x of weight w adds v (x - c) to the sums and v to the count, with c the
-middle of the bounds and v = w / largest, clipped to [0, 1]. Whatever its floats do, the former are
-integers in the box of any record between the bounds, as c + v (x - c) is clipped and rounded as any
-other; the latter is floor(2^20 v), at most the 2^20 that a record counts without weights. So where one
-data set has a record more than another, sums and count differ by no more than without weights, and get
-the same noise: that of a mean under add/remove neighbours whose number of units is private. Where a
-record is replaced, sums of cells of half-width H move by at most 2 H, as without weights, and the
-count, of 0 to 2^20 a record, by at most 2^20: a box of these sides. The mean is the ratio of sums and
-count.
+middle of the bounds and v = floor(2^20 min(w / largest, 1)) / 2^20. The former are the integers of any
+record between the bounds, times v and rounded toward zero: at most v times as far from 0 as bounds are.
+The latter is 2^20 v, at most the 2^20 that a record counts without weights. So where one data set has a
+record more than another, sums and count differ by no more than without weights, and get the same noise:
+that of a mean under add/remove neighbours whose number of units is private. Where a record is replaced,
+sums of cells of half-width H move by at most 2 H, as without weights, and the count, of 0 to 2^20 a
+record, by at most 2^20: a box of these sides. The mean is the ratio of sums and count.
 
 **A variance function.** For a share of the budget the sum of ((x - middle) / half-width)^2, entry by
 entry of each unit's clipped values, is released as well: a function of that unit alone, between 0 and
@@ -33,7 +32,8 @@ from dpfda.mean.vector.together import publish_together
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import exact, length, real, shown
+from dpfda.numerics.gridsums import integers
+from dpfda.numerics.parameters import exact, known, length, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours, split
 from dpfda.privacy.ledger.named import NAMED, Paying
@@ -178,15 +178,15 @@ def weighted_sum(
     """
     plan = weighted_plan(stated, weights.largest)
     summation, counted, first = Summation.of(plan), 0, 0
-    total = summation.empty()
-    grid, count = flat_grid(plan.basis), len(records)
-    shares = weight_shares(weights, count, summation.reading.invalid)
-    center = plan.bound.center_on(grid)
+    total, rule = summation.empty(), known(plan.on_grid).rule
+    shares = weight_shares(weights, len(records), summation.reading.invalid)
     for curves in records.units(plan):
         part = np.where(curves.usable, shares[first : first + curves.usable.size], 0.0)
-        held = center + part[:, None] * plan.bound.restrict(curves.values, grid)
-        summation.add_curves(total, Curves(held, curves.usable))
-        counted += int(np.floor(part * COUNT_SCALE).astype(np.int64).sum())
+        whole = np.floor(part * COUNT_SCALE)
+        # A product of whole numbers below 2^52, over a power of two: exact.
+        held = np.trunc(integers(curves.values, rule) * (whole / COUNT_SCALE)[:, None])
+        total.add(held.astype(np.int64))
+        counted += int(whole.sum())
         first += curves.usable.size
     return summation.prepared(total.counted_as(counted, COUNT_SCALE))
 

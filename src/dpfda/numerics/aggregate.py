@@ -98,16 +98,23 @@ class IntegerSum(Kept):
 
     @classmethod
     def one_number(
-        cls, sums: Sequence[IntegerSum], function: Callable[[list[list[int]]], int], apart: bool = True
-    ) -> IntegerSum:
+        cls, sums: Sequence[IntegerSum], function: Callable[[list[list[int]]], int],
+        apart: bool = True, counts: int = 0,
+    ) -> IntegerSum:  # fmt: skip
         """One integer, a function of the exact totals of several sums: a new sum.
 
         The caller has proved by how much a record moves it, for totals of any size. Totals of masked
         parts are folded first, and refused unless the proof bounds how far each moves `apart`.
+
+        counts: Not 0 where behind the totals of each sum stands its number of rows, times this.
         """
         if not apart and any(each._modulus for each in sums):
             raise DpfdaError("Totals of masked parts cannot be compared.")
-        return cls.of([function([[each._folded(total) for total in each._total] for each in sums])])
+        totals = [[each._folded(total) for total in each._total] for each in sums]
+        if counts:
+            for own, each in zip(totals, sums, strict=True):
+                own.append(each._folded(each._count) * each._times(counts))
+        return cls.of([function(totals)])
 
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""
@@ -155,9 +162,13 @@ class IntegerSum(Kept):
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
+        return self._reduced(self._count * self._times(scale) + noise)
+
+    def _times(self, scale: int) -> int:
+        """What takes the number of rows, or the total of their weights, to that scale."""
         if scale % self._unit:
             raise DpfdaError("Weights must be whole numbers of what the count is in.")
-        return self._reduced(self._count * (scale // self._unit) + noise)
+        return scale // self._unit
 
     def counted_as(self, total: int, unit: int) -> IntegerSum:
         """With the total of the rows' weights, in units of 1 / unit, as their number; returns self."""

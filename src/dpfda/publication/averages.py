@@ -42,14 +42,11 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
-    if plan.distance is not None and not plan.telling.among:
-        line, noise = line_and_noise(sums, paid, plan.distance, draw)
-        return with_distance(line, total, plan, plan.distance.law, noise)
-    noise = draw(design.noise)
-    noisy = sums.with_noise(noise[: design.components], design.thresholds)
-    if not design.counts:
-        return paid.release(noisy)
-    return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
+    told = plan.distance_beside(design)
+    if told is not None and not plan.telling.among:
+        line, noise = line_and_noise(sums, paid, told, draw)
+        return with_distance(line, total, plan, told.law, noise)
+    return paid.around(sums, draw(design.noise))
 
 
 def publish_curve(

@@ -10,6 +10,9 @@ most, one that is added or removed by h_t. So each term moves by 2 h, or h, and 
 down, and the largest of them by no more. Laplace noise of that width over a share of epsilon keeps to
 this share for every line that may have come out; both together compose to the whole.
 
+Where the number of units N is private, or records have weights, a unit moves N as well, and S_t - N l_t
+by x_t - l_t: see `farthest` and `largest_of_counted`.
+
 Where the line is made of sums with noise of a box, the number is one side more of the same box, or
 several are: given the records what is drawn is moved by a map that keeps volumes, and at every output
 both of two neighbours have the same line there, so that what was drawn differs by a vector in the box.
@@ -30,6 +33,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from dpfda.bounds import OnGrid
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import BoxPartNoise, NoiseLaw, body_noise, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
@@ -96,7 +100,10 @@ class DistanceNoise:
 
     @classmethod
     def of_box(cls, half: int, neighbours: Neighbours, budget: Guarantee, line: BoxPartNoise) -> Self:
-        """By those sides of a box that a line's part of its noise leaves; no delta is needed."""
+        """By those sides of a box that a line's part of its noise leaves; no delta is needed.
+
+        neighbours: Those that replace one, too, where the number of units is private.
+        """
         scale = math.ceil(moved(half, neighbours) / pure_budget(without_delta(budget)))
         law = BoxPartNoise((scale,) * (line.whole - line.components), line.whole)
         return cls(half, neighbours, law, budget, in_box=True)
@@ -131,6 +138,8 @@ class Measurable(Protocol):
     @property
     def size(self) -> int | None: ...
     @property
+    def neighbours(self) -> Neighbours: ...
+    @property
     def largest_half(self) -> int: ...
     @property
     def telling(self) -> Telling: ...
@@ -149,11 +158,17 @@ def with_distance(
     law, noise: A draw on as many numbers as are to tell it.
     """
     line, halves = line_in_integers(release, plan)
-    exact = IntegerSum.one_number(
-        [total], partial(largest_distance, public=(line, halves, plan.size or 0))
-    )
+    if plan.size is None:
+        most = farthest(line, halves, plan.neighbours)
+        measure = partial(largest_of_counted, public=(line, halves, most))
+        exact = IntegerSum.one_number([total], measure, counts=COUNT_SCALE)
+    else:
+        most = None
+        exact = IntegerSum.one_number(
+            [total], partial(largest_distance, public=(line, halves, plan.size))
+        )
     told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
-    return replace(release, distance=told_by(told, plan.largest_half, law))
+    return replace(release, distance=told_by(told, plan.largest_half, law, most))
 
 
 def with_distances(
@@ -212,6 +227,39 @@ def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int]
     (sums,), (line, halves, size) = totals, public
     widest, apart = max(halves), zip(sums, line, halves, strict=True)
     return max(widest * abs(total - size * at) // half for total, at, half in apart if half)
+
+
+def farthest(line: list[int], halves: list[int], neighbours: Neighbours) -> int:
+    """How far one unit may move a sum less its number of units times a line, where bounds are widest.
+
+    A unit of weight v, from 0 to 1, adds v (x_t - l_t), between -(h_t + l_t) and h_t - l_t. One that is
+    replaced moves it by 2 h_t at most, one that is added or removed by h_t + |l_t|.
+
+    line: (m,), in integers, with half distances (m,) of the bounds. Public.
+    """
+    widest = max(halves)
+    if neighbours is Neighbours.REPLACE_ONE:
+        return 2 * widest
+    pairs = zip(line, halves, strict=True)
+    return widest + max(-(-widest * abs(at) // half) for at, half in pairs if half)
+
+
+def largest_of_counted(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
+    """As `largest_distance`, of a private number of units, in such parts that a unit moves it by 2 h.
+
+    One unit moves each term by 2 h at most before it is rounded down, and so after it.
+
+    totals: One list: sums (m,), and behind them the number of units times `COUNT_SCALE`.
+    public: Line (m,), half distances of bounds (m,), and what `farthest` says.
+    """
+    ((*sums, count),), (line, halves, most) = totals, public
+    widest, apart = max(halves), zip(sums, line, halves, strict=True)
+    factor, parts = 2 * widest * widest, COUNT_SCALE * most
+    return max(
+        factor * abs(COUNT_SCALE * total - count * at) // (parts * half)
+        for total, at, half in apart
+        if half
+    )
 
 
 def of_all(totals: list[list[int]], public: Groups) -> int:

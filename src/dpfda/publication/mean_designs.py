@@ -29,7 +29,7 @@ from dpfda.mechanisms.design import (
     with_sides,
     worth_sides,
 )
-from dpfda.mechanisms.design.lines import LEAST_OF_DISTANCE, equal_cells
+from dpfda.mechanisms.design.lines import LEAST_OF_COUNTED, LEAST_OF_DISTANCE, equal_cells
 from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
@@ -251,8 +251,7 @@ class MeanDesign(MeanQuestion):
     @property
     def function_guarantee(self) -> Guarantee:
         """What is left for the function after the count's share, or that of its largest distance."""
-        share = self.distance_share
-        if share is not None:
+        if (share := self.distance_share) is not None:
             return split(self.guarantee, share)[1]
         return _for_function(self.guarantee, self.size)
 
@@ -284,6 +283,13 @@ class MeanDesign(MeanQuestion):
             return None
         law = cast("BoxPartNoise", known(self.public_design).noise)
         return DistanceNoise.of_box(self.largest_half, neighbours, self.guarantee, law)
+
+    def distance_beside(self, design: Design) -> DistanceNoise | None:
+        """The same beside a design for a count, which is a side of its box; see `largest_of_counted`."""
+        if self.size is not None or not isinstance(design.noise, BoxPartNoise):
+            return self.distance
+        replaced = Neighbours.REPLACE_ONE
+        return DistanceNoise.of_box(self.largest_half, replaced, self.function_guarantee, design.noise)
 
     @property
     def distance_sides(self) -> int:
@@ -344,8 +350,7 @@ class MeanDesign(MeanQuestion):
     @property
     def count_noise(self) -> KNormNoise:
         """Laplace noise for that share on the number of units, which moves by one under add/remove."""
-        part, _ = split(self.guarantee, COUNT_SHARE)
-        return knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+        return knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, split(self.guarantee, COUNT_SHARE)[0])
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
@@ -370,7 +375,10 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            return with_count(problem, choose(problem, self.mechanism))
+            made = with_count(problem, choose(problem, self.mechanism))
+            enough = size * float(pure_budget(problem.pure.guarantee)) >= LEAST_OF_COUNTED
+            tells = self.telling.asked and made.counts > 0 and enough
+            return with_sides(made, distance_sides(made.components)) if tells else made
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         made = choose(problem, self.mechanism)

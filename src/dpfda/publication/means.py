@@ -37,7 +37,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
-from dpfda.publication.distances import DistanceNoise, Draw
+from dpfda.publication.distances import DistanceNoise, Draw, farthest, line_in_integers
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
@@ -78,6 +78,14 @@ class Framed:
             public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
         return made(noisy_sum=noisy_sum, **public)
 
+    def around(self, sums: IntegerSum, noise: Sequence[int]) -> ReleasedMean:
+        """The released function of sums with noise, and of their number where it has the last of it."""
+        design = self.design
+        noisy = sums.with_noise(noise[: design.components], design.thresholds)
+        if not design.counts:
+            return self.release(noisy)
+        return self.release(noisy, sums.count_with_noise(noise[-1], design.counts))
+
     def saying(self, **more: object) -> Framed:
         """The same with more that is said about it."""
         return replace(self, public={**self.public, "about": {**self.public["about"], **more}})
@@ -94,7 +102,7 @@ def line_and_noise(
         own, noise = drawn[:count], drawn[count:]
     else:
         own, noise = draw(cells), draw(told.law)
-    return cast("ReleasedFunction", framed.release(sums.with_noise(own))), noise
+    return cast("ReleasedFunction", framed.around(sums, own)), noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,11 +126,11 @@ class MeanPlan(MeanDesign):
         """
         problem = self.problem(size)
         achieved = self.achieved(design, size)
+        if (told := self.distance_beside(design)) is not None:
+            achieved = told.with_line(achieved)
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
-        if self.distance is not None:
-            achieved = self.distance.with_line(achieved)
         tuning = {"name": design.mechanism, **design.parameters}
         public = {
             "basis": self.basis.truncate(design.functions),
@@ -230,9 +238,9 @@ class MeanPlan(MeanDesign):
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
         made = [framed.release(tuple(int(x) for x in row), counted) for row in rows]
-        if self.distance is None:
+        if (told := self.distance_beside(design)) is None:
             return made
-        return self._with_distances(cast("list[ReleasedFunction]", made), self.distance)
+        return self._with_distances(cast("list[ReleasedFunction]", made), told)
 
     def _with_distances(
         self, made: Sequence[ReleasedFunction], told: DistanceNoise
@@ -253,9 +261,12 @@ class MeanPlan(MeanDesign):
         own = among.index(self.size or 0) if among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
             if told.in_box or not among:
+                most = None
+                if self.size is None:
+                    most = farthest(*line_in_integers(release, self), self.neighbours)
                 largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
-                numbers = np.rint(largest + drawn).astype(int).tolist()
-                answers.append(replace(release, distance=told_by(numbers, half, law)))
+                numbers = np.rint(largest * 2 * half / (most or 2 * half) + drawn).astype(int).tolist()
+                answers.append(replace(release, distance=told_by(numbers, half, law, most)))
                 continue
             # Of the other groups, which are examples too.
             others = [(place + group - own) % len(made) for group in range(len(among))]

@@ -211,7 +211,7 @@ class CombinedMean(Valued):
         places = zip((one.grid_points, *_ends(one)), (other.grid_points, *_ends(other)), strict=True)
         if not all(np.array_equal(*pair) for pair in places):
             return None
-        weighed = (self.share, near, one.count), (1 - self.share, far, other.count)
+        weighed = (self.share, near, one.divisor), (1 - self.share, far, other.divisor)
         share = average_at_most(weighed, level)
         errors = self.share * one._typical_error, (1 - self.share) * other._typical_error
         rounding = max(one._rounding(near), other._rounding(far))

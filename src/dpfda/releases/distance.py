@@ -10,12 +10,14 @@ from typing import ClassVar, cast
 import numpy as np
 
 from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw, Width
+from dpfda.noise.bodies import InBox
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.specials import gamma_chance, halved
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
+from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.promise import AddedNoise
 
 # Half of the distance between bounds has so many bits in a sum on the grid.
@@ -58,11 +60,12 @@ class Distance(file.Written):
         if not isinstance(self.noise, KNormNoise) or self.noise.components != 1:
             raise ParameterError("noise", "be Laplace noise on one number", repr(self.noise))
 
-    def at_most(self, level: float, divisor: float) -> float:
+    def at_most(self, level: float, divisor: Divisor) -> float:
         """What it is at most, in shares of the bounds' distance, in so many of 100 releases.
 
         Shares were rounded down; of line and records see `rounding`.
         """
+        assert not isinstance(divisor, NoisyCount)  # noqa: S101 - `check` has refused it
         return max(0.0, (min(self.numbers) + self._reach(level) + 1) / divisor) / (2 * self.largest)
 
     def rounding(self, width: Floats) -> float:
@@ -73,8 +76,9 @@ class Distance(file.Written):
         """
         return 2 * float(np.max(width)) / self.largest
 
-    def at_least(self, level: float, divisor: float) -> float:
+    def at_least(self, level: float, divisor: Divisor) -> float:
         """The same from below."""
+        assert not isinstance(divisor, NoisyCount)  # noqa: S101 - `check` has refused it
         return max(0.0, (max(self.numbers) - self._reach(level)) / divisor - 2) / (2 * self.largest)
 
     def from_other(self, other: Distance | None, level: float) -> float | None:
@@ -103,12 +107,14 @@ class Distance(file.Written):
         """Its noise, which was paid for first, with all other: that of the line is last."""
         return [AddedNoise(self.noise, *moved_together(self.largest, neighbours, self.of), 0), *own]
 
-    def check(self, width: Floats, divisor: float) -> None:
+    def check(self, width: Floats, divisor: Divisor) -> None:
         """Refuse units that are not those of a sum between bounds that are `width` (m,) apart.
 
         divisor: Of the line.
         Raises ValueError.
         """
+        if isinstance(divisor, NoisyCount) is not isinstance(self, CountedDistance):
+            raise ValueError("a distance is told of a public number of units, or with a private one")
         half = float(np.max(width)) / 2
         if self.largest != math.floor(math.ldexp(half, BITS - math.frexp(half)[1])):
             raise ValueError("the largest distance is in other units than the bounds'")
@@ -157,8 +163,12 @@ class DistanceInBox(Distance):
         return (self.noisy, *self.again)
 
     def _reach(self, level: float) -> float:
+        return self.scale * self._far(level) + 1
+
+    def _far(self, level: float) -> float:
+        """The same in scales, without rounding."""
         assert isinstance(self.noise, BoxPartNoise)  # noqa: S101
-        return self.scale * side_quantile(self.noise.whole, len(self.numbers), level) + 1
+        return side_quantile(self.noise.whole, len(self.numbers), level)
 
     def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
         """All noise, that of the box last: it was paid for once."""
@@ -171,6 +181,46 @@ class DistanceInBox(Distance):
         cells = cast("tuple[int, ...]", line.width)
         width = *cells, *(moved(self.largest, neighbours) for _ in self.numbers)
         return [*others, line._replace(noise=BoxPartNoise(sides, *whole), width=width)]
+
+
+@dataclass(frozen=True)
+class CountedDistance(DistanceInBox):
+    """The same where the number of units N is private: a side of the same box has hidden it.
+
+    The k numbers tell 2 h / most times the distance: so much moves them as if a unit were replaced. In
+    scales they are D + R U_i and N + R U. With r = D / N, which is at most one, D / N is beyond the
+    smallest of them and x, over the noisy N less x, where max_i -U_i + r U > (1 + r) x / R: for every r
+    with no larger a chance than for r = 0, which is that above (docs/appendix/default_mean.md).
+
+    most: How far one unit may move N times the distance, where bounds are widest: up to 2 h.
+    """
+
+    most: int = field(metadata=file.whole_number(1, 2 ** (BITS + 1)).kept)
+
+    def at_most(self, level: float, divisor: Divisor) -> float:
+        far, (least, _) = self._reach(level), self._number(level, divisor)
+        told = max(0.0, min(self.numbers) + far + 1) * self.most / (4 * self.largest**2)
+        return min(1.0, told / least) if least > 0 else 1.0
+
+    def at_least(self, level: float, divisor: Divisor) -> float:
+        far, (_, most) = self._reach(level), self._number(level, divisor)
+        told = max(0.0, max(self.numbers) - far) * self.most / (4 * self.largest**2)
+        return max(0.0, told / most - 1 / self.largest) if most > 0 else 0.0
+
+    def _number(self, level: float, divisor: Divisor) -> tuple[float, float]:
+        """What the number of units is at least, and at most."""
+        if not isinstance(divisor, NoisyCount) or not isinstance(divisor.noise, InBox):
+            raise ParameterError("divisor", "be a number with noise of a box", repr(divisor))
+        far = divisor.noise.scales[-1] * self._far(level) + 1
+        return (divisor.noisy - far) / divisor.scale, (divisor.noisy + far) / divisor.scale
+
+    def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
+        return super().beside(own, Neighbours.REPLACE_ONE)
+
+    def check(self, width: Floats, divisor: Divisor) -> None:
+        super().check(width, divisor)
+        if not self.largest <= self.most <= 2 * self.largest:
+            raise ValueError("a unit moves the largest distance by half of the bounds' or all of it")
 
 
 @dataclass(frozen=True)
@@ -211,12 +261,12 @@ class GroupDistance(Distance):
         if self.place >= len(self.sizes):
             raise ParameterError("place", "be that of a group", str(self.place))
 
-    def check(self, width: Floats, divisor: float) -> None:
+    def check(self, width: Floats, divisor: Divisor) -> None:
         super().check(width, divisor)
         if self.sizes[self.place] != divisor:
             raise ValueError("the group's size is not what its sum was divided by")
 
-    def at_most(self, level: float, divisor: float) -> float:
+    def at_most(self, level: float, divisor: Divisor) -> float:
         own, whole = self.sizes[self.place], sum(self.sizes)
         beside = sum(size / min(size, own) for size in self.sizes) - 1
         return self._within(level, 1 / whole, beside / whole)
@@ -226,7 +276,7 @@ class GroupDistance(Distance):
             return None
         return self._within(level, 0.0, 1 / min(self.sizes[self.place], self.sizes[other.place]))
 
-    def at_least(self, level: float, divisor: float) -> float:
+    def at_least(self, level: float, divisor: Divisor) -> float:
         """Of one group among several nothing is known from below."""
         return 0.0
 
@@ -237,14 +287,16 @@ class GroupDistance(Distance):
         return max(0.0, known) / (2 * self.largest)
 
 
-def told_by(numbers: Sequence[int], largest: int, noise: NoiseLaw) -> Distance:
-    """The distance that one number tells, or several, by the law of their noise."""
+def told_by(numbers: Sequence[int], largest: int, noise: NoiseLaw, most: int | None = None) -> Distance:
+    """The distance that numbers tell, by the law of their noise; `most` as of `CountedDistance`."""
     if isinstance(noise, BoxPartNoise):
+        if most is not None:
+            return CountedDistance(numbers[0], largest, noise, tuple(numbers[1:]), most)
         return DistanceInBox(numbers[0], largest, noise, tuple(numbers[1:]))
     return Distance(numbers[0], largest, noise)
 
 
-def check_together(parts: Sequence[tuple[Distance | None, float]]) -> None:
+def check_together(parts: Sequence[tuple[Distance | None, Divisor]]) -> None:
     """Refuse distances of all groups of one release that are not from one measurement.
 
     parts: Distance and number to divide by of each group, in order.
@@ -319,7 +371,7 @@ def _crossed(falling: Callable[[float], float], chance: float, high: float) -> f
     return halved(lambda at: falling(at) > chance, 0.0, high)
 
 
-def sum_at_most(parts: Sequence[tuple[Distance, float]], level: float) -> float:
+def sum_at_most(parts: Sequence[tuple[Distance, Divisor]], level: float) -> float:
     """What two distances by sides of independent boxes are together at most, in shares of common bounds.
 
     With noises V and W on their smallest numbers, the sum is beyond what these say by more than x with
@@ -329,11 +381,12 @@ def sum_at_most(parts: Sequence[tuple[Distance, float]], level: float) -> float:
     """
     own = (1 + level) / 2
     apart = sum(distance.at_most(own, size) for distance, size in parts)
-    if any(len(distance.numbers) > 1 for distance, _ in parts):
+    alone = [(one, size) for one, size in parts if not isinstance(size, NoisyCount)]
+    if len(alone) < len(parts) or any(len(distance.numbers) > 1 for distance, _ in alone):
         return apart
-    laws = [(distance.scale / size, distance.noise) for distance, size in parts]
+    laws = [(distance.scale / size, distance.noise) for distance, size in alone]
     sides = [(weight, cast("BoxPartNoise", noise).whole) for weight, noise in laws]
-    told = sum((min(distance.numbers) + 2) / size for distance, size in parts)
+    told = sum((min(distance.numbers) + 2) / size for distance, size in alone)
     together = (told + two_sides_quantile(sides, level)) / (2 * parts[0][0].largest)
     return min(apart, max(0.0, together))
 
@@ -367,7 +420,7 @@ def two_sides_quantile(parts: Sequence[tuple[float, int]], level: float) -> floa
     return float(most / STEPS * (place - 8 * STEPS))
 
 
-def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float:
+def average_at_most(parts: Sequence[tuple[float, Distance, Divisor]], level: float) -> float:
     """What an average of lines is from that of their means at most, in shares of common bounds.
 
     By each at a part of what the level leaves, whatever their noise has to do with each other's.
@@ -392,4 +445,5 @@ def distance_from_json(written: object) -> Distance:
     entries = encoding.mapping(written)
     if "sizes" in entries:
         return GroupDistance.from_json(entries)
-    return (DistanceInBox if "again" in entries else Distance).from_json(entries)
+    kind = CountedDistance if "most" in entries else DistanceInBox if "again" in entries else Distance
+    return kind.from_json(entries)

@@ -87,7 +87,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         if self.distance is not None:
             if not self._is_line:
                 raise ValueError("the largest distance is that of a line between bounds")
-            self.distance.check(self._scale, self.count)
+            self.distance.check(self._scale, self.divisor)
 
     @property
     def _is_line(self) -> bool:
@@ -181,7 +181,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _by_distance(self, asked: Asked) -> Limits:
         """By its largest distance; or by the line's typical error, where that is more."""
         distance = known(self.distance)
-        share = max(distance.at_most(asked.level, self.count), self._typical_error)
+        share = max(distance.at_most(asked.level, self.divisor), self._typical_error)
         apart = share * self._scale + self._rounding(distance)
         return -apart, apart
 
@@ -241,7 +241,7 @@ class MeanLine(Expansion, Valued, OnBasis):
             return 0.0
         # Where bounds are close, rounding may be all of it.
         rounding = self._rounding(self.distance) / float(np.min(self._scale))
-        return self.distance.at_least(LEVEL, self.count) - rounding
+        return self.distance.at_least(LEVEL, self.divisor) - rounding
 
     @property
     def _scale(self) -> Floats:
@@ -332,7 +332,7 @@ def difference_share(first: MeanLine, second: MeanLine, level: float) -> float |
     if first.order or one is None or other is None:
         return None
     if one.of_box and other.of_box and np.array_equal(first._scale, second._scale):
-        return sum_at_most([(one, first.count), (other, second.count)], level)
+        return sum_at_most([(one, first.divisor), (other, second.divisor)], level)
     return one.from_other(other, level)
 
 

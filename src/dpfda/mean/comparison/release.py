@@ -111,7 +111,7 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
 
     def _checked(self) -> None:
         super()._checked()
-        check_together([(mean.distance, mean.count) for mean in self.means.values()])
+        check_together([(mean.distance, mean.divisor) for mean in self.means.values()])
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:

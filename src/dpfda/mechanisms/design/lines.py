@@ -62,6 +62,8 @@ LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
 # errors are 3 to 7 % larger than at a tenth less, without it, and bands half as wide. Of G groups it
 # is so up to floor(G / 2)^2 times the n epsilon above: of many pairs two numbers tell less of each.
 SIDES, LEAST_OF_SIDES = 0.05, 60.0
+# The same of a private number of units, or of what their weights over the largest add up to.
+LEAST_OF_COUNTED = 60.0
 # Where every point is a cell the band must be so many times as wide without it, as is to be expected.
 WORTH_A_DISTANCE = 1.25
 
