@@ -307,8 +307,7 @@ def test_mean_and_variance_are_of_moments_where_counts_are_noisy(
     low, high = np.array(shares) * mean + (-0.02, 0.02)
     assert low < scores.mean() < high
     power = square - mean**2
-    low, high = np.sort(1 + np.array(shares) * (power - 1)) + (-0.04, 0.04)
-    assert low < scores.var() < high
+    assert 1 + shares[1] * (power - 1) - 0.04 < scores.var() < 1 + shares[0] * (power - 1) + 0.04
 
 
 def test_scores_are_those_of_the_released_moments() -> None:
