@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 # Ends of the bins of scores in their deviations: finer where most are, and open beyond the last.
 EDGES = np.concatenate([-np.geomspace(0.15, 5, 8)[::-1], [0.0], np.geomspace(0.15, 5, 8)])
 BINS = EDGES.size - 1
+# Means of scores that are even in each bin, and of their squares.
+MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
+SQUARES = MIDDLES**2 + np.diff(EDGES) ** 2 / 12
 # Ends of the bins of lengths of what is left outside the leading functions: parts of the largest.
 LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
 # A tenth of the units with the least or most left, where noise is among few, is taken to be as the next;
@@ -48,6 +51,8 @@ COUNTED = 6
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
 ASIDE = 0.3
+# Mean and variance of a score are as moments say, 0 and 1, give or take so much.
+MEAN_ASIDE, POWER_ASIDE = 0.02, 0.05
 # Eigenvalues are no smaller than such a part of the largest.
 LEAST = 1e-9
 # Shares of the variance that noise alone would give, from which on that is said.
@@ -61,6 +66,11 @@ UNFIT = (
     "than the public functions, and what hangs together in other ways than by straight lines are not in "
     "them."
 )
+
+
+def normal_shares() -> Floats:
+    """Shares (BINS,) of a normal law."""
+    return np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
 
 
 def score_axes(moments: Moments) -> tuple[Floats, Floats]:
@@ -156,7 +166,9 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         scores = generator.standard_normal((count, deviations.size))
         for place, shares in enumerate(self.score_laws):
             bins = generator.choice(BINS, size=count, p=shares)
-            scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
+            drawn = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
+            scale, shift = self._placed[place]
+            scores[:, place] = drawn * scale + shift
         rows = (scores * deviations) @ directions.T + self.moments.centre
         curves = self.bounds.mean(axis=0) + rows @ self._at_grid[:, : rows.shape[1]].T
         outside = self._at_grid @ beyond(self.moments, self.basis.eigenvalues.size)
@@ -181,13 +193,41 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         with a the deviation of counts from it that is taken to be usual. Noise then counts for little
         where few units are, and other laws show where there are many.
         """
-        normal = np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
+        counted, normal = self._counted[: self.components], normal_shares()
         expected = self.moments.size * normal
-        power = float(self.noise.variances()[0]) / COUNT**2
-        counted = self._counted[: self.components]
-        square = (ASIDE * expected) ** 2
-        drawn = np.maximum((counted * square + expected * power) / (square + power), 0.0)
+        drawn = np.maximum(expected + self._kept * (counted - expected), 0.0)
         return tuple(frozen(each / each.sum() if each.sum() > 0 else normal) for each in drawn)
+
+    @property
+    def _power(self) -> float:
+        """Variance of the noise of a count."""
+        return float(self.noise.variances()[0]) / COUNT**2
+
+    @property
+    def _kept(self) -> Floats:
+        """The part (BINS,) of what a count has beyond a normal law that is not taken to be noise."""
+        square = (ASIDE * self.moments.size * normal_shares()) ** 2
+        return np.asarray(square / (square + self._power))
+
+    @cached_property
+    def _placed(self) -> list[tuple[float, float]]:
+        """What scores that are drawn by each law are multiplied by, and what is added then.
+
+        Moments say that the mean is 0 and the variance 1, and are off as far as vectors were shortened;
+        counts say otherwise, with noise. The two are averaged by precision.
+        """
+        noise = self._kept * np.sqrt(self._power) / self.moments.size
+
+        def share(values: Floats, aside: float) -> float:
+            return float(aside**2 / (aside**2 + np.sum((values * noise) ** 2)))
+
+        of_mean, of_power, placed = share(MIDDLES, MEAN_ASIDE), share(SQUARES, POWER_ASIDE), []
+        for shares in self.score_laws:
+            mean = float(shares @ MIDDLES)
+            power = float(shares @ SQUARES) - mean**2
+            scale = float(np.sqrt((1 + of_power * (power - 1)) / power))
+            placed.append((scale, (of_mean - scale) * mean))
+        return placed
 
     @property
     def _counted(self) -> Floats:
