@@ -43,7 +43,7 @@ class Terms:
 
     centre: Of centre and log scale.
     shape: Of skewness and of each polynomial's weight.
-    visits: Of the logarithm of how many are seen; none where that is known.
+    visits: Cells of time, each with a logarithm of how many are seen; none where that is known.
     """
 
     centre: int
@@ -64,7 +64,7 @@ class Terms:
 
     def at(self, parameters: Floats, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
-        times = legendre(positions, max(self.centre, self.visits))
+        times = legendre(positions, self.centre)
         few = times[:, : self.shape]
         centre, scale, skew, weights, visits = (parameters[part] for part in self.parts)
         logs = (few @ weights.reshape(self.shape, SHAPES)) @ SHAPING.T
@@ -76,8 +76,13 @@ class Terms:
             np.exp(times[:, : self.centre] @ scale),
             few @ skew,
             masses / masses.sum(axis=1, keepdims=True),
-            np.exp(times[:, : self.visits] @ visits),
+            np.exp(self.inside(positions) @ visits),
         )
+
+    def inside(self, positions: Floats) -> Floats:
+        """Ones (q, visits) for the cell of time of each, zeros for others."""
+        cells = np.minimum((positions * self.visits).astype(np.int64), self.visits - 1)
+        return np.asarray((cells[:, None] == np.arange(self.visits)).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
