@@ -16,7 +16,7 @@ from dpfda.reference.centiles.laws import Terms
 
 # Cells of time and of value: so many at a quotient of one of units and noise, growing with a power of
 # it, between limits. Chosen on one half of the sets that the page on quantile curves names.
-TIMES, VALUES, POWER = 1.95, 2.3, 0.35
+TIMES, VALUES, POWER = 2.2, 2.9, 0.35
 TIME_LIMITS, VALUE_LIMITS = (6, 48), (8, 64)
 # Times in a cell at which a law is taken for it, where visits are spread over it; more in wide cells.
 INSIDE, WIDE, INSIDE_WIDE = 2, 16, 4

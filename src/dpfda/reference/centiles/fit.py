@@ -9,7 +9,8 @@ The parameters of `dpfda.reference.centiles.laws` have normal priors, whose vari
 third power of the degree in time. How large they are in each of the groups below, the table decides
 itself: each is the mean square of its parameters given the table (MacKay 1992). Parameters are
 improved by Newton steps with expected curvature, damped where they would not help (Levenberg &
-Marquardt), from few terms in time to all. Everything here is post-processing of public numbers.
+Marquardt), from the likeliest path of normal laws through the cells of time. How many were seen in a
+cell of time is a parameter by itself. Everything here is post-processing of public numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import scipy
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.reference.centiles.laws import SHAPES, Laws, Terms, legendre
+from dpfda.reference.centiles.laws import SHAPES, Laws, Terms, falls, waves
 
 # Most terms in time: of centre and scale, and of shape.
 CENTRE, SHAPE = 32, 8
@@ -174,10 +175,10 @@ class _Prior:
         centre, scale, skew, weights, visits = self.terms.parts
         group[visits] = 4
         for part, number, level in zip((centre, scale, skew), (0, 1, 3), LEVELS, strict=True):
-            degrees = np.arange(part.stop - part.start)
+            degrees = falls(part.stop - part.start)
             unit[part] = np.where(degrees > 0, np.maximum(degrees, 1.0) ** -DECAY, level**2)
             group[part] = np.where(degrees > 0, number, -1)
-        degrees = np.arange(self.terms.shape)[:, None]
+        degrees = falls(self.terms.shape)[:, None]
         tamed = (3 / (3 + np.arange(SHAPES))) ** 2
         unit[weights] = (np.maximum(degrees, 1.0) ** -DECAY * tamed).ravel()
         group[weights] = np.where(degrees > 0, 3, 2).repeat(SHAPES, axis=1).ravel()
@@ -246,7 +247,7 @@ class _Search:
         found = prior.mean.copy()
         middles = np.add.reduceat(self.nodes.positions, self.nodes.starts)
         middles /= np.diff(self.nodes.starts, append=self.nodes.positions.size)
-        times = legendre(middles, self.terms.centre)
+        times = waves(middles, self.terms.centre)
         for part, values in zip(parts, (CENTRES[place[0]], np.log(scales)[place[1]]), strict=False):
             weights = np.diag(1 / prior.variances[part])
             rest = values - times[:, 0] * prior.mean[part.start]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
@@ -41,6 +41,9 @@ ROUGHER = 2.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
 # of time, and in scales of the law. Chosen on half of the sets that the page on quantile curves names.
 TOGETHER, ALONE = (2.5, 1.0, 0.3), (1.5, 0.3, 0.1)
+# Sums over cells are clear at so many deviations of their noise. Where less is seen in three cells of
+# time it is said, if visits spread evenly would be so many times as many.
+CLEAR, SELDOM = 3.0, 4.0
 COVERS = "sampling, however the values of one unit depend on one another"
 
 
@@ -276,7 +279,8 @@ class ReleasedQuantileCurves(Valued, OfShares):
             self._posterior, position, times, self.chosen, asked.level, asked.simultaneous
         )
         lower, upper = self._ends(at)
-        values, reach = self._values(at), half * (upper - lower)
+        cell = np.minimum((position * times).astype(np.int64), times - 1)
+        values, reach = self._values(at), np.where(self._few[cell], 1.0, half) * (upper - lower)
         band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
         return settled(band, values, (lower, upper))
 
@@ -355,6 +359,45 @@ class ReleasedQuantileCurves(Valued, OfShares):
             f"{self._posterior.misfit**0.5:.2g} times as wide for that, and may still miss them."
         )
 
+    @cached_property
+    def _few(self) -> Flags:
+        """Cells of time (J,) where hardly anybody was seen, and beside them."""
+        shares, cells = self.shares, self.cells
+        if not cells.visits:
+            return np.zeros(cells.times, dtype=bool)
+        table = shares.counts.reshape(cells.times, cells.values)
+        seen = np.convolve(table.sum(axis=1), np.ones(3), "same")
+        beside = np.convolve(np.ones(cells.times), np.ones(3), "same")
+        room = shares.deviation * np.sqrt(cells.values * beside)
+        few = seen < np.minimum(CLEAR * room, shares.size * beside / cells.times / SELDOM)
+        return np.asarray(few)
+
+    @property
+    def _unseen(self) -> str:
+        """A warning of times at which hardly anybody was seen; "" where there are none."""
+        edges = np.linspace(*self.domain_range, self.cells.times + 1)
+        ends = edges[np.flatnonzero(np.diff(np.pad(self._few, 1).astype(np.int64)))].reshape(-1, 2)
+        said = ", ".join(f"{number(start)}\N{EN DASH}{number(end)}" for start, end in ends.tolist())
+        return (
+            f"Hardly anybody was seen at these times: {said}. Curves there only go on from those beside "
+            "them, and the band reaches from bound to bound."
+            if said
+            else ""
+        )
+
+    @property
+    def _at_bound(self) -> str:
+        """A warning where most values lie at a bound; "" elsewhere."""
+        shares, cells = self.shares, self.cells
+        table = shares.counts.reshape(cells.times, cells.values)
+        least = shares.size / 2 + CLEAR * shares.deviation * cells.times**0.5
+        if max(table[:, 0].sum(), table[:, -1].sum()) <= least:
+            return ""
+        return (
+            f"Most values lie in the outermost of {cells.values} cells between the bounds, or beyond: "
+            "check units and bounds. Closer bounds make finer curves."
+        )
+
     def _stated(self) -> Stated:
         unit, noise = self.unit, self.shares.noise.describe().replace("coefficient", "cell")
         seen = (
@@ -373,7 +416,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
-            first=[self._contradicted] if self._contradicted else [],
+            first=[said for said in (self._at_bound, self._unseen, self._contradicted) if said],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
                 "and for as "
