@@ -3,8 +3,9 @@
 At time t a value, scaled to [0, 1] between the bounds, is m + s sinh(arcsinh z + e), with z of a law of
 fixed bins whose logarithms are those of Student's t plus Legendre polynomials of degrees 3 to 8 in its
 rank (Jones & Pewsey 2009 for m, s, e; Neyman 1937 for the rest). Centre m, log s, skewness e and the
-polynomials' weights are sums of parabolas and cosines in time. A distribution function increases, so that quantiles of
-one law never cross. Values beyond the bounds count as on them, and so do those of a law.
+polynomials' weights are sums of parabolas and cosines in time. A distribution function increases, so
+that quantiles of one law never cross. Values beyond the bounds count as on them, and so do those of a
+law.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_points, frozen
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.encoding import floats
@@ -370,7 +370,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
         beside = np.convolve(np.ones(cells.times), np.ones(3), "same")
         room = shares.deviation * np.sqrt(cells.values * beside)
         few = seen < np.minimum(CLEAR * room, shares.size * beside / cells.times / SELDOM)
-        return np.asarray(few)
+        return frozen(few)
 
     @property
     def _unseen(self) -> str:
