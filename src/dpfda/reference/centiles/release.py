@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.encoding import floats
@@ -363,14 +363,15 @@ class ReleasedQuantileCurves(Valued, OfShares):
     def _few(self) -> Flags:
         """Cells of time (J,) where hardly anybody was seen, and beside them."""
         shares, cells = self.shares, self.cells
-        if not cells.visits:
-            return np.zeros(cells.times, dtype=bool)
-        table = shares.counts.reshape(cells.times, cells.values)
-        seen = np.convolve(table.sum(axis=1), np.ones(3), "same")
-        beside = np.convolve(np.ones(cells.times), np.ones(3), "same")
-        room = shares.deviation * np.sqrt(cells.values * beside)
-        few = seen < np.minimum(CLEAR * room, shares.size * beside / cells.times / SELDOM)
-        return frozen(few)
+        few = np.zeros(cells.times, dtype=bool)
+        if cells.visits:
+            table = shares.counts.reshape(cells.times, cells.values)
+            seen = np.convolve(table.sum(axis=1), np.ones(3), "same")
+            beside = np.convolve(np.ones(cells.times), np.ones(3), "same")
+            room = shares.deviation * np.sqrt(cells.values * beside)
+            few = seen < np.minimum(CLEAR * room, shares.size * beside / cells.times / SELDOM)
+        few.setflags(write=False)
+        return few
 
     @property
     def _unseen(self) -> str:
