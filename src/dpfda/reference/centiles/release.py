@@ -387,7 +387,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
         )
 
     @property
-    def _at_bound(self) -> str:
+    def _outermost(self) -> str:
         """A warning where most values lie at a bound; "" elsewhere."""
         shares, cells = self.shares, self.cells
         table = shares.counts.reshape(cells.times, cells.values)
@@ -417,7 +417,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
-            first=[said for said in (self._at_bound, self._unseen, self._contradicted) if said],
+            first=[said for said in (self._outermost, self._unseen, self._contradicted) if said],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
                 "and for as "
