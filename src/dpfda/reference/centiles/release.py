@@ -374,7 +374,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
         return few
 
     @property
-    def _unseen(self) -> str:
+    def _scarce(self) -> str:
         """A warning of times at which hardly anybody was seen; "" where there are none."""
         edges = np.linspace(*self.domain_range, self.cells.times + 1)
         ends = edges[np.flatnonzero(np.diff(np.pad(self._few, 1).astype(np.int64)))].reshape(-1, 2)
@@ -417,7 +417,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
-            first=[said for said in (self._outermost, self._unseen, self._contradicted) if said],
+            first=[said for said in (self._outermost, self._scarce, self._contradicted) if said],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
                 "and for as "
