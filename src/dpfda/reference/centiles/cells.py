@@ -14,12 +14,12 @@ from dpfda.records.observations import Observations
 from dpfda.reference.centiles.fit import Nodes, terms_for
 from dpfda.reference.centiles.laws import Terms
 
-# Cells of time and of value: so many at a quotient of one of units and noise, growing with its root of
-# degree five, between limits. Chosen on one half of the sets that the page on quantile curves names.
-TIMES, VALUES, POWER = 4.0, 4.8, 0.2
-TIME_LIMITS, VALUE_LIMITS = (6, 32), (8, 48)
-# Times in a cell at which a law is taken for it, where visits are spread over it.
-INSIDE = 4
+# Cells of time and of value: so many at a quotient of one of units and noise, growing with a power of
+# it, between limits. Chosen on one half of the sets that the page on quantile curves names.
+TIMES, VALUES, POWER = 2.2, 2.9, 0.35
+TIME_LIMITS, VALUE_LIMITS = (6, 48), (8, 64)
+# Times in a cell at which a law is taken for it, where visits are spread over it; more in wide cells.
+INSIDE, WIDE, INSIDE_WIDE = 2, 16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,9 @@ class Cells:
     def nodes(self) -> Nodes:
         """Times at which laws are taken for the cells."""
         if self.visits:
-            count = self.times * INSIDE
-            at, starts = (np.arange(count) + 0.5) / count, np.arange(self.times) * INSIDE
+            inside = INSIDE_WIDE if self.times <= WIDE else INSIDE
+            count = self.times * inside
+            at, starts = (np.arange(count) + 0.5) / count, np.arange(self.times) * inside
         else:
             at, starts = self.position(self.grid_points), self._starts[:-1]
         return Nodes(at, starts, np.full(at.size, 1 / at.size))

@@ -9,7 +9,8 @@ The parameters of `dpfda.reference.centiles.laws` have normal priors, whose vari
 third power of the degree in time. How large they are in each of the groups below, the table decides
 itself: each is the mean square of its parameters given the table (MacKay 1992). Parameters are
 improved by Newton steps with expected curvature, damped where they would not help (Levenberg &
-Marquardt), from few terms in time to all. Everything here is post-processing of public numbers.
+Marquardt), from the likeliest path of normal laws through the cells of time. How many were seen in a
+cell of time is a parameter by itself. Everything here is post-processing of public numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import numpy as np
 import scipy
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.reference.centiles.laws import SHAPES, Laws, Terms
+from dpfda.reference.centiles.laws import SHAPES, Laws, Terms, falls, waves
 
+# Most terms in time: of centre and scale, and of shape.
+CENTRE, SHAPE = 32, 8
 # Variances fall so fast with the degree in time.
 DECAY = 3.0
 # Groups: centre, scale, shape at all times, shape in time, visits. Standard deviations to begin with,
@@ -30,19 +33,20 @@ DECAY = 3.0
 BEGIN = np.array([0.1, 0.2, 0.1, 0.03, 0.3])
 LEAST = np.array([1e-4, 1e-3, 1e-4, 1e-4, 1e-3])
 LARGEST = np.array([1.0, 1.5, 1.5, 1.0, 2.0])
-# Priors of the mean levels: of centre, log scale and skewness; and of the logarithm of visits.
-CENTRE, WIDTH, LEVELS = 0.5, np.log(0.15), (0.5, 1.0, 0.5, 0.5)
+# Priors of the mean levels: of centre, log scale and skewness.
+MIDDLE, WIDTH, LEVELS = 0.5, np.log(0.15), (0.5, 1.0, 0.5)
 # A count has some variance where next to none is expected.
 SPARE = 0.3
-# Newton steps with each of 2, 4, 8 terms in time, then with all. Where the first search ends in a law
-# that the table contradicts, a slower one begins with the centre alone.
-QUICK, SLOW, LAST, CONTRADICTED = 3, 6, 19, 1.3
+# Newton steps without shape, then with it; from which on the priors' sizes are learned. Where they end
+# in a law that the table contradicts others begin with such a scale at least: of groups far apart.
+PLAIN, SHAPED, LEARNING, CONTRADICTED, WIDE = 8, 24, 6, 1.3, 0.15
 TRIALS, WORST = 8, 1e6
 # A cell of time stands out where its mean square is larger, with laws wrong by such a share of what
 # they expect. Chosen on smooth laws, and on half of the sets that the page on quantile curves names.
 STANDS_OUT, FAULT = 5.0, 0.1
-# Where the search begins: centres, and scales.
-CENTRES, SCALES = np.linspace(0.02, 0.98, 49), 14
+# Where the search begins: centres and scales of a path, what it pays for (in shares of the bounds, and
+# in logarithms), and the variance about it of centre and logarithm of the scale.
+CENTRES, SCALES, SHIFT, STRETCH, NEAR = np.linspace(0.02, 0.98, 49), 14, 0.1, 0.5, (4e-4, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +106,7 @@ def terms_for(cells: int, known: bool, few: bool) -> Terms:
     known: Whether the number of units is.
     few: Whether units have few visits, at times of their own.
     """
-    centre = min(cells, 16)
-    return Terms(centre, min(cells, 4), min(cells, 12) if few else int(not known))
+    return Terms(min(cells, CENTRE), min(cells, SHAPE), cells if few else int(not known))
 
 
 def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: float) -> Posterior:
@@ -114,21 +117,21 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     deviation: Of the noise in a cell.
     """
     search = _Search(table, nodes, terms, size, deviation**2)
-    found = _searched(search, QUICK)
+    found = _searched(search, 0.6 / table.shape[1])
     if found.misfit <= CONTRADICTED:
         return found
-    return min(found, _searched(search, SLOW), key=lambda each: each.misfit)
+    return min(found, _searched(search, WIDE), key=lambda each: each.misfit)
 
 
-def _searched(search: _Search, steps: int) -> Posterior:
-    """What Newton steps lead to."""
+def _searched(search: _Search, least: float) -> Posterior:
+    """What Newton steps lead to. least: Smallest scale to begin with."""
     terms, prior = search.terms, _Prior(search.terms, BEGIN)
-    parameters, damping = search.start(prior), 1.0
-    for step in range(3 * steps + LAST):
-        active = prior.active(2 << min(step // steps, 3), step >= 3 * steps, steps == QUICK)
+    parameters, damping = search.start(prior, least), 1.0
+    for step in range(PLAIN + SHAPED):
+        active = prior.active(step >= PLAIN)
         gradient, curvature = search.slopes(parameters, prior)
         parameters, damping = search.improved(parameters, prior, active, gradient, curvature, damping)
-        if step >= 2 * steps:
+        if step >= LEARNING:
             variances = np.diag(np.linalg.inv(curvature))
             prior = prior.learned(parameters, variances, active)
     curvature = search.slopes(parameters, prior)[1]
@@ -136,6 +139,35 @@ def _searched(search: _Search, steps: int) -> Posterior:
     left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))
     rough = float(left[0]), float(left[1])
     return Posterior(terms, parameters, root.T, rough, search.misfit(parameters))
+
+
+def _turns(values: Floats) -> Floats:
+    """Price of going from one of some values to another: their distance."""
+    return np.abs(values[:, None] - values)
+
+
+def _path(off: Floats, shifts: Floats, stretches: Floats) -> tuple[Integers, Integers]:
+    """The cheapest path through states of two kinds (Viterbi 1967).
+
+    off: array (J, A, B). Price of each state.
+    shifts, stretches: arrays (A, A), (B, B). Of going from one to another.
+    """
+    cost, came = off[0], []
+    for price in off[1:]:
+        # First to another state of the one kind, then of the other.
+        first = cost[:, None] + shifts[:, :, None]
+        best = first.min(axis=0)
+        second = best[:, :, None] + stretches
+        came.append((first.argmin(axis=0), second.argmin(axis=1)))
+        cost = second.min(axis=1) + price
+    one, two = np.unravel_index(np.argmin(cost), cost.shape)
+    path = [(one, two)]
+    for first_came, second_came in reversed(came):
+        two = second_came[one, two]
+        one = first_came[one, two]
+        path.append((one, two))
+    found = np.array(path[::-1]).T
+    return found[0], found[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,15 +183,16 @@ class _Prior:
         group = np.full(self.terms.count, -1)
         unit, mean = np.ones(self.terms.count), np.zeros(self.terms.count)
         centre, scale, skew, weights, visits = self.terms.parts
-        for part, number, level in zip((centre, scale, skew, visits), (0, 1, 3, 4), LEVELS, strict=True):
-            degrees = np.arange(part.stop - part.start)
+        group[visits] = 4
+        for part, number, level in zip((centre, scale, skew), (0, 1, 3), LEVELS, strict=True):
+            degrees = falls(part.stop - part.start)
             unit[part] = np.where(degrees > 0, np.maximum(degrees, 1.0) ** -DECAY, level**2)
             group[part] = np.where(degrees > 0, number, -1)
-        degrees = np.arange(self.terms.shape)[:, None]
+        degrees = falls(self.terms.shape)[:, None]
         tamed = (3 / (3 + np.arange(SHAPES))) ** 2
         unit[weights] = (np.maximum(degrees, 1.0) ** -DECAY * tamed).ravel()
         group[weights] = np.where(degrees > 0, 3, 2).repeat(SHAPES, axis=1).ravel()
-        mean[centre.start], mean[scale.start] = CENTRE, WIDTH
+        mean[centre.start], mean[scale.start] = MIDDLE, WIDTH
         return group, unit, mean
 
     @property
@@ -172,20 +205,11 @@ class _Prior:
         group, unit, _ = self._laid
         return np.where(group >= 0, self.sizes[group] ** 2, 1.0) * unit
 
-    def active(self, terms: int, shapes: bool, scaled: bool) -> Flags:
-        """Parameters (P,) that a step may move: so many terms of the centre, fewer of others.
-
-        shapes: Whether all others may be moved.
-        scaled: Whether scale and visits may before.
-        """
-        found = np.zeros(self.terms.count, dtype=bool)
-        centre, scale, skew, weights, visits = self.terms.parts
-        early = terms if shapes else int(scaled) * terms // 2
-        rest = terms if shapes or scaled else 1
-        for part, count in ((centre, terms), (scale, early), (visits, rest)):
-            found[part.start : min(part.stop, part.start + count)] = True
-        if shapes:
-            found[skew], found[weights] = True, True
+    def active(self, shaped: bool) -> Flags:
+        """Parameters (P,) that a step may move; `shaped`: those of shape, too."""
+        found = np.ones(self.terms.count, dtype=bool)
+        for part in self.terms.parts[2:4]:
+            found[part] = shaped
         return found
 
     def learned(self, parameters: Floats, variances: Floats, active: Flags) -> _Prior:
@@ -210,20 +234,37 @@ class _Search:
     size: float
     noise: float
 
-    def start(self, prior: _Prior) -> Floats:
-        """Parameters of the constant law of no shape that fits best, among a few."""
+    def start(self, prior: _Prior, least: float) -> Floats:
+        """Parameters of laws of no shape near the likeliest path through the cells of time.
+
+        A centre and a scale for each, of a few; a path pays for what these change from one to the next.
+        """
         rows, cells = self.table.shape
         edges = np.linspace(0, 1, cells + 1)
         edges[0], edges[-1] = -np.inf, np.inf
-        scales = np.geomspace(0.6 / cells, 0.5, SCALES)
-        z = (edges - CENTRES[:, None, None]) / scales[:, None]
-        expected = self.size * np.diff(scipy.special.ndtr(z), axis=2)
-        variance = rows * self.noise + expected + SPARE
-        off = np.sum((self.table.sum(axis=0) - expected) ** 2 / variance + np.log(variance), axis=2)
-        centre, scale = np.unravel_index(np.argmin(off), off.shape)
-        found = prior.mean.copy()
+        scales = np.geomspace(least, 0.5, SCALES)
+        chances = np.diff(scipy.special.ndtr((edges - CENTRES[:, None, None]) / scales[:, None]), axis=2)
         parts = self.terms.parts
-        found[parts[0].start], found[parts[1].start] = CENTRES[centre], np.log(scales[scale])
+        usual = self.size * self.nodes.summed(np.ones(self.nodes.positions.size))
+        known = self.terms.visits < rows
+        seen = usual if known else np.maximum(self.table.sum(axis=1), usual / 5)
+        off = np.empty((rows, *chances.shape[:2]))
+        for row, counts, many in zip(off, self.table, seen, strict=True):
+            expected = many * chances
+            variance = self._variance(expected)
+            row[:] = np.sum((counts - expected) ** 2 / variance + np.log(variance), axis=2) / 2
+        place = _path(off, _turns(CENTRES / SHIFT), _turns(np.log(scales) / STRETCH))
+        found = prior.mean.copy()
+        middles = np.add.reduceat(self.nodes.positions, self.nodes.starts)
+        middles /= np.diff(self.nodes.starts, append=self.nodes.positions.size)
+        times = waves(middles, self.terms.centre)
+        for part, values in zip(parts, (CENTRES[place[0]], np.log(scales)[place[1]]), strict=False):
+            weights = np.diag(1 / prior.variances[part])
+            rest = values - times[:, 0] * prior.mean[part.start]
+            error = NEAR[part.start > 0]
+            found[part] += np.linalg.solve(times.T @ times + error * weights, times.T @ rest)
+        if not known:
+            found[parts[-1]] = np.log(seen / usual)
         return found
 
     def slopes(self, parameters: Floats, prior: _Prior) -> tuple[Floats, Floats]:
@@ -233,7 +274,7 @@ class _Search:
         moved = moved * laws.seen[:, None, None]
         chances = chances * laws.seen[:, None]
         visits = self.terms.parts[-1]
-        moved[:, :, visits] = chances[:, :, None] * laws.times[:, None, : self.terms.visits]
+        moved[:, :, visits] = chances[:, :, None] * self.terms.inside(self.nodes.positions)[:, None]
         expected = self.size * self.nodes.summed(chances)
         rising = self.size * self.nodes.summed(moved).reshape(self.table.size, -1)
         weights = (1 / self._variance(expected)).ravel()

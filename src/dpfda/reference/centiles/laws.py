@@ -3,8 +3,9 @@
 At time t a value, scaled to [0, 1] between the bounds, is m + s sinh(arcsinh z + e), with z of a law of
 fixed bins whose logarithms are those of Student's t plus Legendre polynomials of degrees 3 to 8 in its
 rank (Jones & Pewsey 2009 for m, s, e; Neyman 1937 for the rest). Centre m, log s, skewness e and the
-polynomials' weights are Legendre sums in time. A distribution function increases, so that quantiles of
-one law never cross. Values beyond the bounds count as on them, and so do those of a law.
+polynomials' weights are sums of parabolas and cosines in time. A distribution function increases, so
+that quantiles of one law never cross. Values beyond the bounds count as on them, and so do those of a
+law.
 """
 
 from __future__ import annotations
@@ -26,12 +27,25 @@ MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
 BASE = np.diff(scipy.special.stdtr(DEGREES, EDGES / SCALE))
 # Polynomials that shape the law: of degrees that m, s and e leave, in ranks of a law WIDE times as wide.
 SHAPES, FIRST, WIDE = 6, 3, 1.4
+# Polynomials in time beside cosines: so that ends may rise.
+LINES = 3
 
 
 def legendre(at: Floats, count: int) -> Floats:
     """Values (q, count) at points of [0, 1] of Legendre polynomials with a mean square of one."""
     values = np.polynomial.legendre.legvander(2 * at - 1, count - 1)
     return np.asarray(values * np.sqrt(2 * np.arange(count) + 1))
+
+
+def waves(at: Floats, count: int) -> Floats:
+    """Values (q, count) at points of [0, 1]: Legendre polynomials below degree `LINES`, then cosines."""
+    cosines = np.sqrt(2) * np.cos(np.pi * at[:, None] * np.arange(1, max(1, count - LINES + 1)))
+    return np.hstack([legendre(at, LINES)[:, :count], cosines])
+
+
+def falls(count: int) -> Floats:
+    """Degrees (count,) of these functions, by which priors fall."""
+    return np.concatenate([np.arange(LINES), np.arange(1, max(1, count - LINES + 1))])[:count]
 
 
 SHAPING = legendre(scipy.special.ndtr(MIDDLES / WIDE), SHAPES + FIRST)[:, FIRST:]
@@ -43,7 +57,7 @@ class Terms:
 
     centre: Of centre and log scale.
     shape: Of skewness and of each polynomial's weight.
-    visits: Of the logarithm of how many are seen; none where that is known.
+    visits: Cells of time, each with a logarithm of how many are seen; none where that is known.
     """
 
     centre: int
@@ -64,7 +78,7 @@ class Terms:
 
     def at(self, parameters: Floats, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
-        times = legendre(positions, max(self.centre, self.visits))
+        times = waves(positions, self.centre)
         few = times[:, : self.shape]
         centre, scale, skew, weights, visits = (parameters[part] for part in self.parts)
         logs = (few @ weights.reshape(self.shape, SHAPES)) @ SHAPING.T
@@ -76,15 +90,20 @@ class Terms:
             np.exp(times[:, : self.centre] @ scale),
             few @ skew,
             masses / masses.sum(axis=1, keepdims=True),
-            np.exp(times[:, : self.visits] @ visits),
+            np.exp(self.inside(positions) @ visits),
         )
+
+    def inside(self, positions: Floats) -> Floats:
+        """Ones (q, visits) for the cell of time of each, zeros for others."""
+        cells = np.minimum((positions * self.visits).astype(np.int64), self.visits - 1)
+        return np.asarray((cells[:, None] == np.arange(self.visits)).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class Laws:
     """Laws of values at q times.
 
-    times: array (q, T). Legendre polynomials there.
+    times: array (q, T). Functions of time there.
     centre, scale, skew: array (q,)
     masses: array (q, B). Of the bins of z.
     seen: array (q,). How many are seen, in a unit that the caller knows; ones where that is known.

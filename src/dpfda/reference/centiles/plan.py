@@ -33,7 +33,9 @@ LAWS, QUICK = 6, 2
 DEVIATIONS = (0.05, 0.2)
 # What smooth laws leave out of real ones does not fall with the number of units: from so much to so much
 # of their scale, law by law. Chosen on half of the sets that the page on quantile curves names.
-LEFT_OUT = (0.03, 0.4)
+LEFT_OUT = (0.02, 0.3)
+# Real curves bend more than ordinary ones, so that bands are so many times as wide. Chosen there, too.
+WIDER = 2.2
 # A noise of curves is spread over about so many cells of time when the number of cells is chosen.
 USUAL = 16
 
@@ -91,7 +93,8 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         fits = self._few_fits if quick else self._fits
         halves = [
             cut_width(
-                fit.at(at).quantiles(middle), half_widths(fit, at, cells.times, middle, level, True)
+                fit.at(at).quantiles(middle),
+                WIDER * half_widths(fit, at, cells.times, middle, level, True),
             )
             for fit, _ in fits
         ]
