@@ -44,8 +44,9 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # From the second version on a table is weighted, and intervals allow for what priors draw; from the
-# third on where covariates lie is read from it, and intervals follow how well they can be told apart.
-VERSION = 3
+# third on where covariates lie is read from it, and intervals follow how well they can be told apart;
+# from the fourth on so is how early in a wide cell the censored leave.
+VERSION = 4
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
 # One estimate moves no parameter by more.
@@ -356,6 +357,32 @@ class Combinations:
             rows.append(cells.spread(own) @ halves)
         return frozen(np.array([*rows, np.ones(count)]))
 
+    def _lived_by(self, counts: Floats, deviation: float) -> Floats:
+        """As `_lived`, (S, each, J), where all leave a cell of censoring at one rate, which counts tell.
+
+        Where many are censored most of them leave at its beginning, and fewer are at risk after that.
+        """
+        cells, lived = self.model.cells, np.tile(self._lived, (len(counts), 1, 1))
+        wide = -1, cells.coarse, cells.ratio
+        last = len(cells.causes) * cells.count
+        censored = counts[:, last : cells.exits - 1]
+        left = (counts @ self._died).reshape(wide).sum(axis=-1) + censored
+        added = np.cumsum(np.append(1.0, np.full(cells.coarse, len(cells.causes) * cells.ratio + 1.0)))
+        noise = deviation * (self.size // self.model.baselines * added[::-1]) ** 0.5
+        risk = np.cumsum(np.column_stack([left, counts[:, -1:]])[:, ::-1], axis=1)[:, ::-1]
+        risk = np.minimum.accumulate(np.maximum(risk, noise), axis=1)
+        rates = np.repeat(-np.diff(np.log(risk)), cells.ratio, axis=1) * cells.portions
+        rates = np.maximum(rates, 1e-6)
+        stayed = np.exp(-np.cumsum(rates.reshape(wide), axis=-1)).reshape(rates.shape)
+        shares = (stayed * np.expm1(rates)).reshape(wide)
+        shares = (shares / shares.sum(axis=-1, keepdims=True)).reshape(rates.shape)
+        whole = np.tril(np.ones((cells.count, cells.count)), -1)
+        for place in range(cells.coarse):
+            own = np.arange(cells.count) // cells.ratio == place
+            here = shares * own
+            lived[:, last + place] = here @ whole + here * _until_event(rates)
+        return lived
+
     @cached_property
     def _died(self) -> Floats:
         """Which exits (each,) are events of each cell (J,), of any cause."""
@@ -381,7 +408,10 @@ class Combinations:
         combinations, terms = table.shape[1], self.terms
         if model.version > 2:
             terms = self._terms(self._centres(table.sum(axis=-1), deviation))
-        events, exposed = table @ self._died, table @ self._lived
+        lived = self._lived[None]
+        if model.version > 3:
+            lived = self._lived_by(table.sum(axis=1), deviation)
+        events, exposed = table @ self._died, table @ lived
         root = combinations**0.5
         seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
         spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
@@ -396,12 +426,11 @@ class Combinations:
             # Who has an event in a cell has it early where hazards are high.
             expected = rates * (exposed + events * (_until_event(rates) - 0.5))
             # Of one count in the gradient: (S, R, each, J).
-            moved = self._died - rates[..., None, :] * self._lived
+            moved = self._died - rates[..., None, :] * lived[:, None]
             weights = np.ones_like(rates)
             if model.version > 1:
-                weights = self._weights(
-                    table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation
-                )
+                noise = deviation**2 * np.sum(moved**2, axis=-2)
+                weights = self._weights(table, exposed, rates, noise, deviation)
             rest, expected = weights * (events - expected), weights * expected
             gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
             noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
@@ -424,9 +453,11 @@ class Combinations:
         products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
         return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
 
-    def _weights(self, table: Floats, rates: Floats, noise: Floats, deviation: float) -> Floats:
+    def _weights(
+        self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float
+    ) -> Floats:
         """Weights (S, R, J) of cells, with noise of variances (S, R, J) in what they say."""
-        persons, exposed = table.sum(axis=-1, keepdims=True), (table @ self._lived).sum(axis=1)
+        persons, exposed = table.sum(axis=-1, keepdims=True), exposed.sum(axis=1)
         mean, before = persons.mean(axis=1, keepdims=True), deviation**2 * self.model.cells.each
         spread = np.maximum(persons.var(axis=1, keepdims=True), before)
         persons = np.maximum(mean + (persons - mean) * (1 - before / spread), before**0.5 / 3)
