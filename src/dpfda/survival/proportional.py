@@ -49,6 +49,8 @@ LEAST, MOST, REACH = -12.0, 4.0, 4.0
 VERSION = 4
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
+# By which power of how uneven a part of a number is a heap in it counts.
+HEAPED = 0.5
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
 # Ends of the least eigenvalue of the information, in units of its diagonal.
@@ -251,7 +253,8 @@ class Posterior:
 
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
-PARTS, LARGEST_TABLE = {0: 1, 1: 8, 2: 5, 3: 4, 4: 3}, 256
+# Before version 4 a single number had fewer.
+PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
 # theirs, in units of that of a count.
@@ -285,7 +288,9 @@ class Combinations:
         return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
 
     def _ends(self, covariate: Covariate) -> int:
-        return covariate.ends if covariate.bounds is None else PARTS.get(self._numbers, 2)
+        if covariate.bounds is None:
+            return covariate.ends
+        return BEFORE if self.model.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
 
     @property
     def size(self) -> int:
@@ -301,8 +306,18 @@ class Combinations:
     @cached_property
     def terms(self) -> Floats:
         """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        parts = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        return self._terms([(2 * np.arange(count) + 1) / count - 1 for count in parts])
+        edges = map(self._edges, self.model.terms.covariates)
+        return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
+
+    def _edges(self, covariate: Covariate) -> Floats:
+        """Ends of the parts of a number: what is nearest to one of so many places, the bounds among them.
+
+        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
+        """
+        parts = self._ends(covariate)
+        if self.model.version < 4 or parts == 1:
+            return np.linspace(-1.0, 1.0, parts + 1)
+        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
 
     def _terms(self, centres: Sequence[Floats]) -> Floats:
         """Terms (R, d), with numbers where they are in the parts of each covariate."""
@@ -316,33 +331,60 @@ class Combinations:
     def _within(self) -> Floats:
         """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
         found = [
-            np.full(len(each.terms), 0.0 if each.bounds is None else self._ends(each) ** -2 / 3)
+            np.full(
+                len(each.terms), 0.0 if each.bounds is None else np.sum(np.diff(self._edges(each)) ** 3)
+            )
             for each in self.model.terms.covariates
         ]
-        return np.concatenate(found)
+        return np.asarray(np.concatenate(found) / 24)
 
-    def _centres(self, persons: Floats, deviation: float) -> list[Floats]:
+    def _centres(self, persons: Floats, deviation: float) -> tuple[list[Floats], list[Floats]]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it. Also how
+        far the mean may be from there, where so steep a part may be a heap at one of its ends.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, centres = persons.sum(axis=0).reshape(shape), []
-        for axis, parts in enumerate(shape):
-            noise = deviation * (self.cells / parts) ** 0.5
+        table, centres, rooms = persons.sum(axis=0).reshape(shape), [], []
+        for axis, covariate in enumerate(self.model.terms.covariates):
+            parts, edges = shape[axis], self._edges(covariate)
+            noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
             numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            steep = np.gradient(np.log(np.maximum(numbers, noise))) if parts > 1 else np.zeros(1)
+            middles = (edges[1:] + edges[:-1]) / 2
+            dense = np.log(np.maximum(numbers, noise) / wide)
+            steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
             half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
             beside = 1 / np.tanh(half) - 1 / half
-            centres.append((2 * np.arange(parts) + 1 + beside) / parts - 1)
-        return centres
+            centres.append(middles + beside * wide / 2)
+            rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
+        return centres, rooms
+
+    def _heaped(
+        self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
+    ) -> Floats:
+        """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
+
+        expected: array (S, R, J). Of events; with terms (R, d), and `rooms` of the parts of each covariate.
+        """
+        shape, found, place = [len(each) for each in rooms], [], 0
+        parts = np.indices(shape).reshape(len(shape), -1)
+        for own, covariate in enumerate(self.model.terms.covariates):
+            if covariate.bounds is not None:
+                for part, room in enumerate(rooms[own]):
+                    moved = expected * ((parts[own] == part) * room * effects[place])[:, None]
+                    cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
+                    found.append(np.concatenate([cells, slopes]))
+            place += len(covariate.terms)
+        return np.array(found).reshape(-1, self.model.parameters).T
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
         place = strata.astype(np.int64)
         for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
             parts = self._ends(covariate)
-            own = column if covariate.bounds is None else np.floor((column + 1) / 2 * parts)
+            own = column
+            if covariate.bounds is not None:
+                own = np.searchsorted(self._edges(covariate)[1:-1], column, "right")
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -407,7 +449,8 @@ class Combinations:
         table = counts.reshape(model.baselines, -1, model.cells.each)
         combinations, terms = table.shape[1], self.terms
         if model.version > 2:
-            terms = self._terms(self._centres(table.sum(axis=-1), deviation))
+            centres, rooms = self._centres(table.sum(axis=-1), deviation)
+            terms = self._terms(centres)
         lived = self._lived[None]
         if model.version > 3:
             lived = self._lived_by(table.sum(axis=1), deviation)
@@ -443,8 +486,12 @@ class Combinations:
         if model.version > 2:
             unseen = np.zeros(model.parameters)
             unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
-            off = np.linalg.solve(information, unseen)
-            added = added + np.multiply.outer(off, off)
+            off = np.linalg.solve(information, unseen)[:, None]
+            if model.version > 3:
+                off = np.column_stack(
+                    [off, np.linalg.solve(information, self._heaped(expected, terms, effects, rooms))]
+                )
+            added = added + off @ off.T
         return law, added
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
