@@ -133,7 +133,7 @@ def test_large_ratios_where_most_die_are_found_with_intervals_that_hold(tmp_path
     assert held >= 33
     assert np.sqrt(np.mean(np.square(errors))) < 0.15
     # Files of the first version are read as they were.
-    release = fitted(data, covariates={"arm": ["a", "b"]}, domain=(0, 2))
+    release = fitted((*data[:2], {"arm": arm}), covariates={"arm": ["a", "b"]}, domain=(0, 2))
     written = json.loads(release.save(tmp_path / "model.json").read_text())
     assert written["estimate"] == VERSION
     del written["estimate"]
@@ -388,7 +388,7 @@ def test_refusals_name_parameter_and_remedy(given: dict[str, Any], words: str) -
         ({"events": [1, 0]}, "events must have one entry a follow-up"),
         ({"covariates": {"age": [50, 6, None], "arm": ["a", "b", "a"]}}, "age must have a usable value"),
         ({"covariates": {"age": [50, 6, 70], "arm": ["a", "b", "c"]}}, "arm must hold one of"),
-        ({"covariates": {"age": [50, 60, 70]}}, "Z must have a column for each"),
+        ({"covariates": {"age": [50, 60, 70]}}, "covariates must .* found age. Name"),
     ],
 )  # fmt: skip
 def test_data_that_cannot_be_used_are_refused_by_row_and_not_value(

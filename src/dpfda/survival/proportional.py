@@ -310,7 +310,7 @@ class Combinations:
         return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
 
     def _edges(self, covariate: Covariate) -> Floats:
-        """Ends of the parts of a number: what is nearest to one of so many places, the bounds among them.
+        """Ends of the parts of a number: what is nearest to one of equally spaced places, with the bounds.
 
         So whole numbers, and the many that may lie on a bound, are where they are taken to be.
         """
@@ -364,7 +364,7 @@ class Combinations:
     ) -> Floats:
         """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
 
-        expected: array (S, R, J). Of events; with terms (R, d), and `rooms` of the parts of each covariate.
+        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of covariates.
         """
         shape, found, place = [len(each) for each in rooms], [], 0
         parts = np.indices(shape).reshape(len(shape), -1)
