@@ -30,7 +30,7 @@ SHAPES, LEFT = (0.4, 1.8), (0.1, 0.8)
 # Shares of persons that are lost before the end, evenly from a time on; and those times.
 LOST, SINCE = (0.7, 1.0), (0.0, 0.4)
 # Where it is stated until when so many of them are followed, losses have Weibull laws of these shapes.
-LASTING, FALLS = 0.1, (0.6, 3.0)
+LASTING, FALLS = 0.1, (1.0, 4.0)
 # Of the others one in ten lasts for this share of the domain, or longer.
 USUAL_END = 0.8
 # Late follow-ups begin evenly up to here. So many persons are made up at most, each for several.

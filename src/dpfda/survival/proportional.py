@@ -310,7 +310,7 @@ class Combinations:
         return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
 
     def _edges(self, covariate: Covariate) -> Floats:
-        """Ends of the parts of a number: what is nearest to one of equally spaced places, with the bounds.
+        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
 
         So whole numbers, and the many that may lie on a bound, are where they are taken to be.
         """
