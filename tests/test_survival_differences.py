@@ -189,7 +189,7 @@ def test_strata_that_cannot_be_are_refused(strata, words):
 
 
 def test_a_difference_holds_where_few_are_in_one_arm() -> None:
-    # All 30 of an arm die by 5: intervals held in .35 of 20 samples; in five of six with a chance of .02.
+    # All 30 of one die by 5. Before, .35 of 20 such intervals held: five of six by chance in .02.
     generator, held = np.random.default_rng(41), 0
     arm = np.repeat(["a", "b"], [600, 30])
     survival = PrivateSurvival(epsilon=1, domain=(0, 10), levels=["a", "b"])
