@@ -115,7 +115,7 @@ def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> N
 
 
 def test_large_ratios_where_most_die_are_found_with_intervals_that_hold(tmp_path: Path) -> None:
-    generator, held, before, errors = np.random.default_rng(13), 0, 0, []
+    generator, held, errors = np.random.default_rng(13), 0, []
     truth = np.array([1.0, 1.5])
     for _ in range(20):
         age, arm = generator.uniform(0, 1, 4000), generator.choice(["a", "b"], 4000)
@@ -123,25 +123,64 @@ def test_large_ratios_where_most_die_are_found_with_intervals_that_hold(tmp_path
         died = (generator.exponential(size=4000) / hazards) ** (1 / 1.3)
         data = np.minimum(died, 2.0), died < 2, {"age": age, "arm": arm}
         release = fitted(data, covariates={"age": (0, 1), "arm": ["a", "b"]}, domain=(0, 2))
-        for law, own in ((release, True), (replace(release, version=None), False)):
-            ratios = law.hazard_ratio("age", 0.5), law["arm=b"]
-            inside = sum(
-                ratio.lower <= np.exp(effect) <= ratio.upper
-                for ratio, effect in zip(ratios, truth, strict=True)
-            )
-            held, before = held + own * inside, before + (not own) * inside
-            if own:
-                errors.append(np.log([ratio.value for ratio in ratios]) - truth)
-    # Of 40 at .95 fewer than 33 have a chance of 5e-4. Files of the first version are read as they were:
-    # with that estimate .05 of 80 held, and errors were .43 and .56.
+        ratios = release.hazard_ratio("age", 0.5), release["arm=b"]
+        held += sum(
+            ratio.lower <= np.exp(effect) <= ratio.upper
+            for ratio, effect in zip(ratios, truth, strict=True)
+        )
+        errors.append(np.log([ratio.value for ratio in ratios]) - truth)
+    # Of 40 at .95 fewer than 33 have a chance of 5e-4.
     assert held >= 33
-    assert before <= 16
     assert np.sqrt(np.mean(np.square(errors))) < 0.15
+    # Files of the first version are read as they were.
+    release = fitted((*data[:2], {"arm": arm}), covariates={"arm": ["a", "b"]}, domain=(0, 2))
     written = json.loads(release.save(tmp_path / "model.json").read_text())
     assert written["estimate"] == VERSION
     del written["estimate"]
     (tmp_path / "old.json").write_text(json.dumps(written))
-    assert load(tmp_path / "old.json")["arm=b"].value == replace(release, version=None)["arm=b"].value
+    old = replace(release, version=None)["arm=b"].value
+    assert load(tmp_path / "old.json")["arm=b"].value == old != release["arm=b"].value
+
+
+def test_whole_numbers_and_heaps_at_bounds_lead_no_ratio_astray() -> None:
+    # Whole numbers from 0 to 4 in five parts of equal width had 1.24 times their effect, and intervals
+    # held in 0 of 24; four in five on one bound, the others on the other, in 3 of 24. Chance below 1e-3.
+    generator, held, off = np.random.default_rng(31), {"grade": 0, "dose": 0}, []
+    for _ in range(12):
+        data = {
+            "grade": generator.integers(0, 5, 20_000),
+            "dose": np.where(generator.random(20_000) < 0.8, 0.0, 100.0),
+        }
+        hazards = 0.1 * np.exp(0.3 * data["grade"] + 0.012 * data["dose"] - 1)
+        died, left = generator.exponential(1 / hazards), generator.uniform(2, 20, 20_000)
+        known = {"grade": (0, 4), "dose": (0, 100)}
+        release = fitted((np.minimum(died, left), died <= left, data), covariates=known, domain=(0, 10))
+        for (name, far), effect in zip((("grade", 4), ("dose", 100)), (1.2, 1.2), strict=True):
+            ratio = release.hazard_ratio(name, far)
+            held[name] += ratio.lower <= np.exp(effect) <= ratio.upper
+        off.append(np.log(release.hazard_ratio("grade", 4).value) - 1.2)
+    assert min(held.values()) >= 8
+    assert np.mean(off) < 0.15
+
+
+def test_curves_and_medians_of_many_who_are_lost_or_die_early_are_held() -> None:
+    # With the censored spread evenly over a cell bands held the curve in .73 of 60, and where half die
+    # within the first cell the interval of the median held in none. Of 20 at .95 fewer than 15 have a
+    # chance of 1e-4.
+    generator, times, held = np.random.default_rng(37), np.linspace(0.1, 9.9, 50), np.zeros(2)
+    for _ in range(20):
+        arm = generator.choice(["a", "b"], 20_000)
+        lost = generator.exponential(1.5, 20_000)
+        died = generator.exponential(10 * np.exp(-0.7 * (arm == "b")))
+        data = np.minimum(died, lost), died <= lost, {"arm": arm}
+        known: dict[str, Any] = {"covariates": {"arm": ["a", "b"]}, "domain": (0, 10)}
+        band = fitted(data, **known).band(points=times)
+        line = np.exp(-times / 10)
+        held[0] += bool(np.all((band.lower <= line) & (line <= band.upper)))
+        early = (generator.exponential(size=20_000) * np.exp(-0.7 * (arm == "b"))) ** 2.5 * 0.6
+        median = fitted((early, early < 10, {"arm": arm}), **known).at(arm="b").median()
+        held[1] += median.lower <= (np.log(2) * np.exp(-0.7)) ** 2.5 * 0.6 <= median.upper
+    assert held.min() >= 15
 
 
 def unequal(generator: np.random.Generator) -> tuple[Any, ...]:
@@ -332,7 +371,7 @@ def test_a_plan_for_few_events_comes_true_and_changes_no_release() -> None:
         ({"cells": 1}, "cells must"),
         (
             {"covariates": {f"x{i}": (0, 1) for i in range(5)}},
-            "covariates must have at most 256 combinations .* Set delta",
+            "covariates must have at most 288 combinations .* Set delta",
         ),
     ],
 )
@@ -349,7 +388,7 @@ def test_refusals_name_parameter_and_remedy(given: dict[str, Any], words: str) -
         ({"events": [1, 0]}, "events must have one entry a follow-up"),
         ({"covariates": {"age": [50, 6, None], "arm": ["a", "b", "a"]}}, "age must have a usable value"),
         ({"covariates": {"age": [50, 6, 70], "arm": ["a", "b", "c"]}}, "arm must hold one of"),
-        ({"covariates": {"age": [50, 60, 70]}}, "Z must have a column for each"),
+        ({"covariates": {"age": [50, 60, 70]}}, "covariates must .* found age. Name"),
     ],
 )  # fmt: skip
 def test_data_that_cannot_be_used_are_refused_by_row_and_not_value(

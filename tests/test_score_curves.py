@@ -821,3 +821,16 @@ def test_scores_that_hardly_err_can_be_read() -> None:
         assert "area" in str(release)
         assert release.auc_interval(of="population").upper > 0.95
         assert release.persons.sum() == pytest.approx(20_000, rel=0.02)
+
+
+def test_scores_in_other_units_and_areas_that_are_unknown_are_said_first() -> None:
+    generator = np.random.default_rng(7)
+    scores = generator.random(2000)
+    died = generator.random(2000) < scores
+    made = PrivateScoreCurves(epsilon=2, score_bounds=(0, 1))
+    for found, ends, said in (
+        (100 * scores, died, "Most scores lie at 0 or 1"),
+        (scores, np.zeros(2000, dtype=bool), "Hardly anything is known of how well the score tells"),
+    ):
+        assert any(words.startswith(said) for words in made.fit(found, ends).release_.facts.stated.first)
+    assert not made.fit(scores, died).release_.facts.stated.first

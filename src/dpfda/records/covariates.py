@@ -14,14 +14,18 @@ from dpfda.records.containers import cells_in, is_frame, opened, shape_of
 from dpfda.records.frames import Container, is_dask
 
 
-def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
+def columns_named(Z: Any, names: Sequence[str], called: str = "Z") -> list[object]:
     """The columns of covariates: of a frame or mapping by name, of an array (n, q) in order.
 
+    called: What the caller calls them.
     Raises DataError or ParameterError if there are others than these.
     """
     if isinstance(Z, Mapping):
         if {*Z} != {*names}:
-            raise DataError(f"Z must have a column for each of {', '.join(names)}, and no other.")
+            raise DataError(
+                f"{called} must have a column for each of {', '.join(names)}, and no other; found "
+                f"{', '.join(map(str, Z)) or 'none'}. Name them as they were stated."
+            )
         return [Z[name] for name in names]
     beside = Container.of(Z)
     if beside.labels is not None and not all(isinstance(label, int) for label in beside.labels):
@@ -31,14 +35,16 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
     if len(shape) == 1 and len(names) == 1:
         return [Z]
     if len(shape) != 2 or shape[1] != len(names):
-        raise DataError(f"Z must have one column a covariate ({len(names)}); found shape {shape}.")
+        raise DataError(
+            f"{called} must have one column a covariate ({len(names)}); found shape {shape}."
+        )
     if is_frame(Z) or isinstance(Z, np.ndarray):
         # Column by column: a common type for all those of a frame would follow from what they hold.
         places = Z.iloc if is_frame(Z) else Z
         return [places[:, i] for i in range(len(names))]
-    rows = [cells_in(row, "A row of Z") for row in Z]
+    rows = [cells_in(row, f"A row of {called}") for row in Z]
     if any(len(row) != len(names) for row in rows):
-        raise DataError(f"Z must have one column a covariate ({len(names)}) in every row.")
+        raise DataError(f"{called} must have one column a covariate ({len(names)}) in every row.")
     return [[row[i] for row in rows] for i in range(len(names))]
 
 

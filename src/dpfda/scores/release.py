@@ -34,6 +34,9 @@ HIGHEST = 0.99
 # By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
 # room in each group, which errs by itself.
 BENT, LOOSE = 0.2, 0.1
+# Wider than so much an interval of the area says hardly anything; and deviations of the noise in two
+# cells, of both outcomes, that more than half of all scores are beyond by chance in 1 of 100.
+WEAK, FAR = 0.6, 5.0
 
 
 def bound_words(low: float, high: float) -> str:
@@ -296,6 +299,10 @@ class ReleasedScoreCurves(CountedScores):
         (low, high), unit = self.score_bounds, self.unit
         coding = [f"the codes of outcomes: {self.about['coding']}"] if "coding" in self.about else []
         area, share, wide = self.auc_interval(), self.prevalence(), self.auc_interval(of="population")
+        weak = [
+            f"Hardly anything is known of how well the score tells these {several(unit)} apart: the "
+            "area may lie anywhere in its interval. The cause is few with the outcome, or without."
+        ]
         return Stated(
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
@@ -303,6 +310,7 @@ class ReleasedScoreCurves(CountedScores):
             public=[*coding, "the score itself, and " + EDGES[self.look is not None]],
             noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
+            first=self._at_bounds + weak * (area.upper - area.lower > WEAK),
             bounded=["Scores beyond the bounds count as on them."],
             remarks=[
                 f"If one {unit} with the outcome and one without are drawn at random, the one with it "
@@ -315,6 +323,18 @@ class ReleasedScoreCurves(CountedScores):
             numbers={"auc": area.to_json(), "prevalence": share.to_json()},
             findings={"prevalence": str(share)},
         )
+
+    @property
+    def _at_bounds(self) -> list[str]:
+        """What to know first, where most scores are in the two cells at the bounds."""
+        (low, high), ends = self.score_bounds, self.persons.sum(axis=0)[[0, -1]].sum()
+        if self._cells < 3 or ends <= self.persons.sum() / 2 + FAR * self.shares.deviation:
+            return []
+        return [
+            f"Most scores lie at {low:g} or {high:g}, near them or beyond, where their order is hardly "
+            "seen. If that is not as expected, check the units of the score and of its bounds, such as "
+            "100 per cent for 1."
+        ]
 
     def _lines(self) -> dict[str, str]:
         cells = f"{self._cells} and {self._starts.size}"

@@ -213,7 +213,7 @@ class PrivateCox(Estimator):
         count = len(ended)
         assert self.covariates is not None  # noqa: S101
         known = stated_covariates(self.covariates)
-        columns = columns_named(covariates, [each.name for each in known])
+        columns = columns_named(covariates, [each.name for each in known], "covariates")
         read, usable = read_covariates(known, self.covariates, columns, count, invalid, "follow-up")
         usable &= followed
         codes, units = units_of(groups, count, invalid)

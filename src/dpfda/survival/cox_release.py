@@ -34,6 +34,8 @@ from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Combinati
 from dpfda.views import Curve
 
 DRAWS = 2000
+# Places in each cell of time where an interval of a quantile looks at the band.
+WITHIN = 21
 TABLE, ROUNDS = "table", "rounds"
 STATED: tuple[Of, ...] = ("population", "noise")
 BOUND = "one follow-up a unit, covariates between their bounds"
@@ -289,10 +291,10 @@ class ReleasedCox(OnTime):
         line, exposures = self._values(every), self._exposures(every)
         errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
         band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(every))
-        line, ends = line[: at.size], line[at.size :]
+        line = line[: at.size]
         lower, upper = band.lower[: at.size], band.upper[: at.size]
         if asked.of != "noise":
-            hidden = bent_within(ends, edges, at)
+            hidden = self._hidden(at)
             # A curve that does not increase is nowhere beyond the edges of its cell.
             least = band.lower[at.size :][np.searchsorted(edges, at)]
             most = band.upper[at.size :][np.searchsorted(edges, at, "right") - 1]
@@ -300,6 +302,10 @@ class ReleasedCox(OnTime):
             upper = np.minimum(upper + hidden, np.maximum(upper, most))
         band = replace(band, points=frozen(at), lower=lower, upper=upper)
         return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
+
+    def _hidden(self, at: Floats) -> Floats:
+        """How far (q,) the curve may be from what is published inside cells, where it is smooth."""
+        return bent_within(self._values(self.cells.edges), self.cells.edges, at)
 
     def _drawn_hazards(self, of: Of) -> Floats:
         """Hazards (DRAWS, J) of cells at the place, by the law of the parameters; always the same."""
@@ -318,13 +324,29 @@ class ReleasedCox(OnTime):
         level : float
             Probability of the interval.
         of : {"population", "noise"}
-            What the interval is for, as in `hazard_ratio`.
+            What the interval is for, as in `hazard_ratio`. That of the population allows for what the
+            inside of a cell hides: of a steep course times are known to the cell alone.
         """
         wanted = -math.log1p(-probability(share, "share"))
         hazards = np.vstack([self._hazards(self._law[0].at), self._drawn_hazards(of)])
         risen = np.cumsum(np.column_stack([np.zeros(len(hazards)), hazards]), axis=1)
         value, *drawn = (np.interp(wanted, each, self.cells.edges, right=np.inf) for each in risen)
-        return Estimate.around(float(value), np.array(drawn), check_level(level))
+        found = Estimate.around(float(value), np.array(drawn), check_level(level))
+        if of == "noise":
+            return found
+        # When in a cell the height is crossed has nothing to do with noise and sampling.
+        edges = self.cells.edges
+        at = np.linspace(edges[:-1], edges[1:], WITHIN, axis=1)
+        line, hidden = self._values(at.ravel()).reshape(at.shape), self._hidden(at.ravel())
+        least = np.maximum(line - hidden.reshape(at.shape), line[:, -1:]).ravel()
+        most = np.minimum(line + hidden.reshape(at.shape), line[:, :1]).ravel()
+        first, last = (int(np.argmax(np.append(end, 0.0) <= 1 - share)) for end in (least, most))
+        first, last = at.ravel()[max(first - 1, 0)], np.append(at, np.inf)[last]
+        if math.isinf(value):
+            return replace(found, lower=min(found.lower, first))
+        lower = value - math.hypot(value - found.lower, value - first)
+        upper = value + math.hypot(found.upper - value, last - value)
+        return replace(found, lower=max(lower, float(edges[0])), upper=upper)
 
     def median(self, level: float = LEVEL, of: Of = "population") -> Estimate:
         """Median time without an event at the place; see `quantile`."""

@@ -146,9 +146,14 @@ class LifeCurve(OnTime, OfShares):
         far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
         return noisy.sum(axis=0), far * math.sqrt(len(noisy))
 
-    def _known_until(self, level: float = LEVEL) -> float:
+    def _seen_until(self, level: float = LEVEL) -> float:
+        """Last edge at which somebody is seen to be followed."""
+        return float(self.cells.edges[seen_until(*self._seen(level), self.cells)[0]])
+
+    @property
+    def _known_until(self) -> float:
         """Time from which on hardly anybody was followed, as many were censored; else the last."""
-        last, gone = seen_until(*self._seen(level), self.cells)
+        last, gone = seen_until(*self._seen(LEVEL), self.cells)
         return float(self.cells.edges[last if gone else -1])
 
     def _followed(self) -> tuple[Floats, Flags]:
@@ -238,7 +243,7 @@ class LifeCurve(OnTime, OfShares):
             for each in ("noise", of)
         )
         if of == "noise":
-            known = self._known_until(level)
+            known = self._seen_until(level)
             beyond = known < min(noise.upper, self.domain_range[1])
             return Estimate(value, min(noise.lower, known), np.inf, level) if beyond else noise
         at = np.unique(self.cells.settled(self._band_points()[:, 0]))
@@ -274,7 +279,7 @@ class LifeCurve(OnTime, OfShares):
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         found = Estimate.around(value, self._means_drawn(until, of), level)
         found = found.wider(self._hidden_area(until, of))
-        known = self._known_until(level)
+        known = self._seen_until(level)
         if fine[-1] <= known:
             return found
         # From there on the curve may fall to nothing at once, or stay as high as it may be.

@@ -44,10 +44,13 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # From the second version on a table is weighted, and intervals allow for what priors draw; from the
-# third on where covariates lie is read from it, and intervals follow how well they can be told apart.
-VERSION = 3
+# third on where covariates lie is read from it, and intervals follow how well they can be told apart;
+# from the fourth on so is how early in a wide cell the censored leave.
+VERSION = 4
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
+# By which power of how uneven a part of a number is a heap in it counts.
+HEAPED = 0.5
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
 # Ends of the least eigenvalue of the information, in units of its diagonal.
@@ -250,7 +253,8 @@ class Posterior:
 
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
-PARTS, LARGEST_TABLE = {0: 1, 1: 8, 2: 5, 3: 4, 4: 3}, 256
+# Before version 4 a single number had fewer.
+PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
 # theirs, in units of that of a count.
@@ -284,7 +288,9 @@ class Combinations:
         return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
 
     def _ends(self, covariate: Covariate) -> int:
-        return covariate.ends if covariate.bounds is None else PARTS.get(self._numbers, 2)
+        if covariate.bounds is None:
+            return covariate.ends
+        return BEFORE if self.model.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
 
     @property
     def size(self) -> int:
@@ -300,8 +306,18 @@ class Combinations:
     @cached_property
     def terms(self) -> Floats:
         """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        parts = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        return self._terms([(2 * np.arange(count) + 1) / count - 1 for count in parts])
+        edges = map(self._edges, self.model.terms.covariates)
+        return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
+
+    def _edges(self, covariate: Covariate) -> Floats:
+        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
+
+        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
+        """
+        parts = self._ends(covariate)
+        if self.model.version < 4 or parts == 1:
+            return np.linspace(-1.0, 1.0, parts + 1)
+        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
 
     def _terms(self, centres: Sequence[Floats]) -> Floats:
         """Terms (R, d), with numbers where they are in the parts of each covariate."""
@@ -315,33 +331,60 @@ class Combinations:
     def _within(self) -> Floats:
         """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
         found = [
-            np.full(len(each.terms), 0.0 if each.bounds is None else self._ends(each) ** -2 / 3)
+            np.full(
+                len(each.terms), 0.0 if each.bounds is None else np.sum(np.diff(self._edges(each)) ** 3)
+            )
             for each in self.model.terms.covariates
         ]
-        return np.concatenate(found)
+        return np.asarray(np.concatenate(found) / 24)
 
-    def _centres(self, persons: Floats, deviation: float) -> list[Floats]:
+    def _centres(self, persons: Floats, deviation: float) -> tuple[list[Floats], list[Floats]]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it. Also how
+        far the mean may be from there, where so steep a part may be a heap at one of its ends.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, centres = persons.sum(axis=0).reshape(shape), []
-        for axis, parts in enumerate(shape):
-            noise = deviation * (self.cells / parts) ** 0.5
+        table, centres, rooms = persons.sum(axis=0).reshape(shape), [], []
+        for axis, covariate in enumerate(self.model.terms.covariates):
+            parts, edges = shape[axis], self._edges(covariate)
+            noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
             numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            steep = np.gradient(np.log(np.maximum(numbers, noise))) if parts > 1 else np.zeros(1)
+            middles = (edges[1:] + edges[:-1]) / 2
+            dense = np.log(np.maximum(numbers, noise) / wide)
+            steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
             half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
             beside = 1 / np.tanh(half) - 1 / half
-            centres.append((2 * np.arange(parts) + 1 + beside) / parts - 1)
-        return centres
+            centres.append(middles + beside * wide / 2)
+            rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
+        return centres, rooms
+
+    def _heaped(
+        self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
+    ) -> Floats:
+        """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
+
+        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of covariates.
+        """
+        shape, found, place = [len(each) for each in rooms], [], 0
+        parts = np.indices(shape).reshape(len(shape), -1)
+        for own, covariate in enumerate(self.model.terms.covariates):
+            if covariate.bounds is not None:
+                for part, room in enumerate(rooms[own]):
+                    moved = expected * ((parts[own] == part) * room * effects[place])[:, None]
+                    cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
+                    found.append(np.concatenate([cells, slopes]))
+            place += len(covariate.terms)
+        return np.array(found).reshape(-1, self.model.parameters).T
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
         place = strata.astype(np.int64)
         for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
             parts = self._ends(covariate)
-            own = column if covariate.bounds is None else np.floor((column + 1) / 2 * parts)
+            own = column
+            if covariate.bounds is not None:
+                own = np.searchsorted(self._edges(covariate)[1:-1], column, "right")
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -355,6 +398,32 @@ class Combinations:
         for own in np.eye(cells.coarse):
             rows.append(cells.spread(own) @ halves)
         return frozen(np.array([*rows, np.ones(count)]))
+
+    def _lived_by(self, counts: Floats, deviation: float) -> Floats:
+        """As `_lived`, (S, each, J), where all leave a cell of censoring at one rate, which counts tell.
+
+        Where many are censored most of them leave at its beginning, and fewer are at risk after that.
+        """
+        cells, lived = self.model.cells, np.tile(self._lived, (len(counts), 1, 1))
+        wide = -1, cells.coarse, cells.ratio
+        last = len(cells.causes) * cells.count
+        censored = counts[:, last : cells.exits - 1]
+        left = (counts @ self._died).reshape(wide).sum(axis=-1) + censored
+        added = np.cumsum(np.append(1.0, np.full(cells.coarse, len(cells.causes) * cells.ratio + 1.0)))
+        noise = deviation * (self.size // self.model.baselines * added[::-1]) ** 0.5
+        risk = np.cumsum(np.column_stack([left, counts[:, -1:]])[:, ::-1], axis=1)[:, ::-1]
+        risk = np.minimum.accumulate(np.maximum(risk, noise), axis=1)
+        rates = np.repeat(-np.diff(np.log(risk)), cells.ratio, axis=1) * cells.portions
+        rates = np.maximum(rates, 1e-6)
+        stayed = np.exp(-np.cumsum(rates.reshape(wide), axis=-1)).reshape(rates.shape)
+        shares = (stayed * np.expm1(rates)).reshape(wide)
+        shares = (shares / shares.sum(axis=-1, keepdims=True)).reshape(rates.shape)
+        whole = np.tril(np.ones((cells.count, cells.count)), -1)
+        for place in range(cells.coarse):
+            own = np.arange(cells.count) // cells.ratio == place
+            here = shares * own
+            lived[:, last + place] = here @ whole + here * _until_event(rates)
+        return lived
 
     @cached_property
     def _died(self) -> Floats:
@@ -380,8 +449,12 @@ class Combinations:
         table = counts.reshape(model.baselines, -1, model.cells.each)
         combinations, terms = table.shape[1], self.terms
         if model.version > 2:
-            terms = self._terms(self._centres(table.sum(axis=-1), deviation))
-        events, exposed = table @ self._died, table @ self._lived
+            centres, rooms = self._centres(table.sum(axis=-1), deviation)
+            terms = self._terms(centres)
+        lived = self._lived[None]
+        if model.version > 3:
+            lived = self._lived_by(table.sum(axis=1), deviation)
+        events, exposed = table @ self._died, table @ lived
         root = combinations**0.5
         seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
         spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
@@ -396,12 +469,11 @@ class Combinations:
             # Who has an event in a cell has it early where hazards are high.
             expected = rates * (exposed + events * (_until_event(rates) - 0.5))
             # Of one count in the gradient: (S, R, each, J).
-            moved = self._died - rates[..., None, :] * self._lived
+            moved = self._died - rates[..., None, :] * lived[:, None]
             weights = np.ones_like(rates)
             if model.version > 1:
-                weights = self._weights(
-                    table, rates, deviation**2 * np.sum(moved**2, axis=-2), deviation
-                )
+                noise = deviation**2 * np.sum(moved**2, axis=-2)
+                weights = self._weights(table, exposed, rates, noise, deviation)
             rest, expected = weights * (events - expected), weights * expected
             gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
             noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
@@ -414,8 +486,12 @@ class Combinations:
         if model.version > 2:
             unseen = np.zeros(model.parameters)
             unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
-            off = np.linalg.solve(information, unseen)
-            added = added + np.multiply.outer(off, off)
+            off = np.linalg.solve(information, unseen)[:, None]
+            if model.version > 3:
+                off = np.column_stack(
+                    [off, np.linalg.solve(information, self._heaped(expected, terms, effects, rooms))]
+                )
+            added = added + off @ off.T
         return law, added
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
@@ -424,9 +500,11 @@ class Combinations:
         products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
         return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
 
-    def _weights(self, table: Floats, rates: Floats, noise: Floats, deviation: float) -> Floats:
+    def _weights(
+        self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float
+    ) -> Floats:
         """Weights (S, R, J) of cells, with noise of variances (S, R, J) in what they say."""
-        persons, exposed = table.sum(axis=-1, keepdims=True), (table @ self._lived).sum(axis=1)
+        persons, exposed = table.sum(axis=-1, keepdims=True), exposed.sum(axis=1)
         mean, before = persons.mean(axis=1, keepdims=True), deviation**2 * self.model.cells.each
         spread = np.maximum(persons.var(axis=1, keepdims=True), before)
         persons = np.maximum(mean + (persons - mean) * (1 - before / spread), before**0.5 / 3)

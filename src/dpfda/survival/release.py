@@ -88,7 +88,7 @@ class SurvivalDifference:
             # Arms are of other people: what cells hide of one has nothing to do with the other's.
             far = np.hypot(far, np.hypot(self.first._hidden(at), self.second._hidden(at)))
         lower, upper = values - far, values + far
-        beyond = at > self._known_until(level)
+        beyond = at > self._seen_until(level)
         if beyond.any():
             # One of the two may be anywhere in its band.
             one, other = (arm.band(level, False, at, of) for arm in (self.first, self.second))
@@ -97,9 +97,9 @@ class SurvivalDifference:
         limits = np.full_like(values, -1.0), np.full_like(values, 1.0)
         return settled(Band(band.points, lower, upper, level, False), values, limits)
 
-    def _known_until(self, level: float) -> float:
-        """Time from which on hardly anybody of one arm was followed."""
-        return min(arm._known_until(level) for arm in (self.first, self.second))
+    def _seen_until(self, level: float) -> float:
+        """Last edge at which somebody of either arm is seen to be followed."""
+        return min(arm._seen_until(level) for arm in (self.first, self.second))
 
     def restricted_mean(
         self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
@@ -114,7 +114,7 @@ class SurvivalDifference:
         """
         one, other = (arm.restricted_mean(until, level, of) for arm in (self.first, self.second))
         value = one.value - other.value
-        if (self.first.domain_range[1] if until is None else until) > self._known_until(level):
+        if (self.first.domain_range[1] if until is None else until) > self._seen_until(level):
             return Estimate(value, one.lower - other.upper, one.upper - other.lower, level)
         drawn = self.first._means_drawn(until, of) - self.second._means_drawn(until, of)
         hidden = math.hypot(*(arm._hidden_area(until, of) for arm in (self.first, self.second)))
@@ -387,13 +387,21 @@ class ReleasedSurvival(LifeCurve):
     @property
     def _unknown(self) -> list[str]:
         """From which time on nothing is known, of all or of each group."""
-        until = {name: arm._known_until() for name, arm in (self._arms or {"": self}).items()}
-        return [
-            f"Hardly anybody{name and f' of {name}'} was followed from {number(time)} on, as far as can "
-            "be seen through the noise: all that is known of the curve there is that it does not rise."
-            for name, time in until.items()
-            if time < self.domain_range[1]
-        ]
+        found, (start, end) = [], self.domain_range
+        for name, arm in (self._arms or {"": self}).items():
+            whose = name and f" of {name}"
+            if arm._seen_until() <= start:
+                found.append(
+                    f"Hardly anybody{whose} is seen through the noise: all that is known of the curve "
+                    "is that it does not rise."
+                )
+            elif arm._known_until < end:
+                found.append(
+                    f"Hardly anybody{whose} was followed from {number(arm._known_until)} on, as far as "
+                    "can be seen through the noise: all that is known of the curve there is that it "
+                    "does not rise. If many were, check the units of times."
+                )
+        return found
 
     def _compared(self) -> tuple[list[str], dict[str, object], dict[str, str]]:
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
