@@ -359,14 +359,26 @@ class ReleasedHistogram(Valued):
 
     def edges_words(self) -> list[str]:
         """How well shares below the edges of cells are known, on an interval."""
-        if self.dimensions > 1:
+        if self.dimensions > 1 or self.is_lost:
             return []
-        below = self.cdf_band(LEVEL)
-        largest = number_words(float(((below.upper - below.lower) / 2).max()))
         return [
             f"How many lie below a point is known better: with a probability of {LEVEL:.0%} the "
-            f"share of {several(self.unit)} below every edge of a cell is known within {largest}."
+            f"share of {several(self.unit)} below every edge of a cell is known within "
+            f"{number_words(self._farthest)}."
         ]
+
+    @cached_property
+    def _farthest(self) -> float:
+        """Within how much all shares below edges of cells are known; zero of several variables."""
+        if self.dimensions > 1:
+            return 0.0
+        below = self.cdf_band(LEVEL)
+        return float(((below.upper - below.lower) / 2).max())
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the noise hides all units of an interval: some share below a point may be any."""
+        return self._farthest >= 0.5
 
     def _lines(self) -> dict[str, str]:
         told = f"histogram: {noise_words(self.noise)}, {smoothing_words(self.smoothing)}"

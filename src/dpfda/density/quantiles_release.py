@@ -280,7 +280,7 @@ class ReleasedQuantiles(Release):
         a, b = self.points.domain_range
         accurate = [
             "A quantile that was published is the value below which about the stated share of the "
-            f"{several(self.unit)} lies. How far its share is off is known."
+            f"{several(self.unit)} lies. {self._off}"
         ]
         if self.spreads is not None:
             far, farthest = self.dense_bound(), self.rank_bound()
@@ -321,6 +321,20 @@ class ReleasedQuantiles(Release):
                 "quantiles": self.values.tolist(),
                 "domain_range": [a, b],
             },
+        )
+
+    @property
+    def _off(self) -> str:
+        """How far shares are off, of whatever number of units."""
+        if self.public_size is not None:
+            return "How far its share is off is known."
+        over, most = f"the number of {several(self.unit)}", self.about.get("max_weight")
+        over, most = ("the sum of all weights", float(most)) if most else (over, 1.0)
+        typical, farthest = float(spreads(self.law, 1).max()), float(rank_bound(self.law, LEVEL))
+        return (
+            f"Where {several(self.unit)} lie densely, shares are typically off by {number(most * typical)} "
+            f"or less, and with a probability of {LEVEL:.0%}, whatever the data are, by "
+            f"{number(most * farthest)} at most, each over {over}, which is private."
         )
 
     def _lines(self) -> dict[str, str]:

@@ -297,7 +297,10 @@ class ReleasedDensity(BandedDensity):
             if self.inside is not None:
                 made += f", then parts of the cells that show peaks, {noise_words(self.inside.noise)}"
             edges = raw.edges_words()
-            if self.step is None:
+            if raw.is_lost:
+                seen = f"how {several(self.unit)} are spread is not known"
+                looks = {"few": f"hardly anybody is seen through the noise: {seen}"}
+            elif self.step is None:
                 apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
                 looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
                 if self._of_sample and raw.dimensions == 1 and not looks["values"]:
