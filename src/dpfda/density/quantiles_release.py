@@ -328,13 +328,14 @@ class ReleasedQuantiles(Release):
         """How far shares are off, of whatever number of units."""
         if self.public_size is not None:
             return "How far its share is off is known."
-        over, most = f"the number of {several(self.unit)}", self.about.get("max_weight")
-        over, most = ("the sum of all weights", float(most)) if most else (over, 1.0)
+        most, over = self.about.get("max_weight"), "the sum of all weights"
+        if not isinstance(most, float):
+            most, over = 1.0, f"the number of {several(self.unit)}"
         typical, farthest = float(spreads(self.law, 1).max()), float(rank_bound(self.law, LEVEL))
         return (
-            f"Where {several(self.unit)} lie densely, shares are typically off by {number(most * typical)} "
-            f"or less, and with a probability of {LEVEL:.0%}, whatever the data are, by "
-            f"{number(most * farthest)} at most, each over {over}, which is private."
+            f"Where {several(self.unit)} lie densely, shares are typically off by "
+            f"{number(most * typical)} or less, and with a probability of {LEVEL:.0%}, whatever the data "
+            f"are, by {number(most * farthest)} at most, each over {over}, which is private."
         )
 
     def _lines(self) -> dict[str, str]:
