@@ -242,7 +242,9 @@ def test_a_file_says_that_records_were_weighted(kind, tmp_path):
     }[kind]
     made = estimator.fit(INCOMES, weights=Weights(WEIGHTS, 5)).release_
     again = load(made.save(tmp_path / "weighted.json"))
-    assert "Each counts as its weight over 5, one at most" in " ".join(again.describe().split())
+    said = " ".join(again.describe().split())
+    assert "Each counts as its weight over 5, one at most" in said
+    assert "- Weights that follow from more than a record's own data" in said
     check_release(made)
     plan = estimator.plan(800, max_weight=5)
     assert plan.size is None

@@ -334,8 +334,8 @@ class ReleasedQuantiles(Release):
         typical, farthest = float(spreads(self.law, 1).max()), float(rank_bound(self.law, LEVEL))
         return (
             f"Where {several(self.unit)} lie densely, shares are typically off by "
-            f"{number(most * typical)} or less, and with a probability of {LEVEL:.0%}, whatever the data "
-            f"are, by {number(most * farthest)} at most, each over {over}, which is private."
+            f"{number(most * typical)} or less, and with a probability of {LEVEL:.0%}, whatever the "
+            f"data are, by {number(most * farthest)} at most, each over {over}, which is private."
         )
 
     def _lines(self) -> dict[str, str]:

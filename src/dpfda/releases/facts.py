@@ -23,6 +23,11 @@ NOISE_ALONE = (
     "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
     "off, what smoothing left out, or how far these data are from a wider population."
 )
+# Of records with survey weights.
+WEIGHED = (
+    "- Weights that follow from more than a record's own data, as those calibrated to the sample do: "
+    "they change with whoever else is in it."
+)
 # What was done to records with gaps: `dpfda.records.curves`.
 FILLED = (
     "Gaps within a record were filled from its own values: by straight lines on a common grid, with its "
@@ -390,7 +395,7 @@ def report(facts: Facts, language: Language = IN_ENGLISH) -> str:
 def sections(facts: Facts) -> dict[str, list[str]]:
     """The sections of a report, each with its paragraphs; those without words are left out."""
     certificate, stated = facts.certificate, facts.stated
-    missing = caveats(certificate)
+    missing, weighed = caveats(certificate), WEIGHED if "max_weight" in facts.about else ""
     told: dict[str, Iterable[str]] = {
         "Not covered by the promise": missing,
         "What was published": facts.published(),
@@ -400,7 +405,7 @@ def sections(facts: Facts) -> dict[str, list[str]]:
         "What is taken to be public": [ASSUMED, *facts.public()],
         "What the bound does": stated.bounded,
         "How accurate it is": facts.accurate(),
-        "What the promise does not cover": [*outside(), *stated.uncovered],
+        "What the promise does not cover": [*outside(), weighed, *stated.uncovered],
         "Releasing again": again(certificate),
         "How to cite it": [facts.citation],
     }
