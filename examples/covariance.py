@@ -178,7 +178,7 @@ def draw_covariance(axes: Any) -> None:
         function *= np.sign(function @ (weights * covariance.components(2)(grid)[index]))
         axes[1].plot(grid, function, "k:", label=WITHOUT_NOISE if index == 0 else None)
     axes[1].autoscale(axis="y")
-    axes[1].legend(fontsize="small")
+    axes[1].legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.14))
 
 
 def draw_groups(axes: Any) -> None:

@@ -74,9 +74,10 @@ def draw_density(axis):
     density = PrivateDensity(
         epsilon=1.0, domain=Domain(domain_range=(-10, 40), labels=labels), unit="day"
     )
-    density.fit(afternoons).release_.plot(ax=axis)
     axis.hist(afternoons, bins=25, density=True, color="0.8", label="without noise", zorder=0)
-    axis.legend(fontsize="small")
+    density.fit(afternoons).release_.plot(ax=axis)
+    # Room for the legend above the highest bar.
+    axis.set_ylim(top=0.17)
     axis.set_title("density of 364 afternoons", fontsize="medium")
 
 

@@ -22,6 +22,7 @@ from dpfda import (
     Ledger,
     PrivateComparison,
     PrivateCurveClusters,
+    PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFunctionalRegression,
@@ -111,6 +112,24 @@ def clusters(random: np.random.Generator) -> None:
     hours, days = demand()
     drawn = days[random.integers(len(days), size=5000)]
     PrivateCurveClusters(1, bounds=(500, 3500), domain=hours, unit="day").fit(drawn).release_.plot()
+
+
+def synthetic_curves(random: np.random.Generator) -> None:
+    """Days of demand, 5,000 made of 508, and synthetic ones."""
+    hours, days = demand()
+    drawn = days[random.integers(len(days), size=5000)]
+    model = PrivateCurveSampler(1, 1e-5, bounds=(500, 3500), domain=hours, unit="day")
+    synthetic = model.fit(drawn).release_.sample(5000, random)
+    _, axes = pyplot.subplots(1, 3, figsize=(13, 4), sharey=True, layout="constrained")
+    for axis, title, curves in zip(axes, ("real", "synthetic"), (drawn, synthetic), strict=False):
+        axis.plot(hours.grid_points, curves[:25].T, linewidth=0.8)
+        axis.set_title(f"25 of 5,000, {title}")
+    axes[2].plot(hours.grid_points, np.quantile(synthetic, (0.1, 0.5, 0.9), axis=0).T)
+    axes[2].plot(hours.grid_points, np.quantile(drawn, (0.1, 0.5, 0.9), axis=0).T, "k:")
+    axes[2].set_title("quantiles .1, .5, .9; dotted: real")
+    for axis in axes:
+        axis.set_xlabel(hours.labels["domain"])
+    axes[0].set_ylabel(hours.labels["value"])
 
 
 def default_mean(random: np.random.Generator) -> None:
@@ -457,7 +476,8 @@ def large_grids(random: np.random.Generator) -> None:
 
 DRAWN = (
     density, quantiles, equality, sparse, reference, default_mean, two_looks, clusters, score_curves,
-    effects, scalar_on_function, profiles, choosing_epsilon, choosing_bounds, reading_a_release, bands,
+    synthetic_curves, effects, scalar_on_function, profiles, choosing_epsilon, choosing_bounds,
+    reading_a_release, bands,
     plans, composition, bodies, ledger, custodians, sessions, tuning, limits,
     who_is_protected, large_grids,
 )  # fmt: skip

@@ -346,6 +346,7 @@ def test_a_scale_weighs_orders_of_magnitude_equally() -> None:
         ({"levels": "half"}, "levels"),
         ({"levels": [0.5, None]}, "levels"),
         ({"levels": 0}, "between 0 and 1"),
+        ({"levels": (3, 50, 97)}, r"shares, not per cent: \.03, \.5, \.97"),
         ({"levels": np.linspace(0.01, 0.99, 17)}, "density answers"),
         ({"domain": None}, "span of the data is private"),
         ({"domain": (0, 1), "step": 0.3}, "whole steps"),

@@ -42,7 +42,7 @@ chart = PrivateQuantileCurves(
     domain=Domain(ages, labels=labels), unit="person",
 )  # fmt: skip
 release = chart.fit(visits).release_
-release.plot()
+release.plot(plt.subplots(figsize=(8.5, 5), layout="constrained")[1])
 plt.show()
 
 # %%

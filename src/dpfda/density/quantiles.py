@@ -201,7 +201,10 @@ class PrivateQuantiles(Estimator):
 
     def _levels(self) -> tuple[int, ...]:
         """Levels in steps of 10^-9."""
-        words = f"be one to {MOST_LEVELS} increasing numbers between 0 and 1, in steps of 1e-9"
+        words = (
+            f"be one to {MOST_LEVELS} increasing numbers between 0 and 1, in steps of 1e-9 "
+            "(shares, not per cent: .03, .5, .97)"
+        )
         try:
             given = [self.levels] if isinstance(self.levels, str) else list(self.levels)
         except TypeError:

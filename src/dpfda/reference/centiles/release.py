@@ -60,7 +60,8 @@ def read_quantile(level: object, name: str) -> float:
     ParameterError
         If it is none, or so near to zero or one that noise hides what lies beyond.
     """
-    return real(level, name, LOWEST, HIGHEST)
+    share = f"be a number from {LOWEST:g} to {HIGHEST:g} (shares, not per cent: .03, .5, .97)"
+    return real(level, name, LOWEST, HIGHEST, share)
 
 
 def half_widths(
@@ -266,7 +267,8 @@ class ReleasedQuantileCurves(Valued, OfShares):
         Returns
         -------
         float or array (q,)
-            Beyond about 2.6 in size it is a guess: see `levels`.
+            Beyond 2.6 in size (shares below .005 or above .995) it says that a value is far off and
+            no more: it is read off the tail of the fitted law, which noise hides. From -6 to 6.
         """
         found = scipy.special.ndtri(np.clip(self.level(at, values), 1e-9, 1 - 1e-9))
         return float(found) if np.ndim(found) == 0 else found
