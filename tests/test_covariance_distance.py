@@ -219,13 +219,16 @@ class TestTheBand:
         assert told.before_cut(np.array([1 / 9]))[0] == pytest.approx(1 / 9, rel=0.06)
         assert told.before_cut(np.array([0.9]))[0] > 2
 
-    def test_a_file_keeps_it_and_refuses_another_number_of_units(self, tmp_path):
+    @pytest.mark.parametrize("name", ["units", "cut"])
+    def test_a_file_keeps_it_and_refuses_other_units_and_another_cut(self, tmp_path, name):
         release = released()
         path = release.save(tmp_path / "c.json")
         read = dpfda.load(path)
         np.testing.assert_array_equal(read.band().upper, release.band().upper)
         written = json.loads(path.read_text())
-        written["distance"]["units"] = 900
+        changed = {"units": 900, "cut": 0.99 * release.distance.cut}
+        assert type(written["distance"][name]) is type(changed[name])
+        written["distance"][name] = changed[name]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
