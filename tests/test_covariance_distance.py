@@ -143,6 +143,16 @@ class TestWhatIsMeasured:
         assert release.certificate.costs[0].guarantee == PureDP(distance_share(Fraction(400)))
         assert sum(cost.guarantee.epsilon for cost in release.certificate.costs) == 1
 
+    @pytest.mark.parametrize("size", [1e80, 1e-80])
+    def test_units_in_which_it_is_no_float_are_refused_before_the_charge(self, size):
+        ledger = MemoryLedger()
+        ledger.create("scans", PureDP(1))
+        with pytest.raises(ParameterError, match="long"):
+            released(size * curves(), bounds=(-2 * size, 2 * size), ledger=ledger.of("scans"))
+        assert ledger.remaining("scans").values == (1,)
+        edge = 1e69 if size > 1 else 1e-69
+        assert np.isfinite(released(edge * curves(), bounds=(-2 * edge, 2 * edge)).band().upper).all()
+
     @pytest.mark.parametrize(
         "parameters",
         [
