@@ -364,6 +364,20 @@ def test_a_file_with_another_width_or_scale_is_refused(changed: Any) -> None:
         ReleasedFunction.from_json(written)
 
 
+@pytest.mark.parametrize("bounds", [(0, 1), (1e9 - GRID**3 - 1e-5, 1e9 + GRID), (-1, 1.001 - GRID)])
+@pytest.mark.parametrize("road", ROADS)
+def test_a_file_says_how_far_a_unit_moves_it_as_the_line_does(road: str, bounds: Any) -> None:
+    unit, weights = ROADS[road]
+    mean = PrivateMean(1, bounds=bounds, domain=Domain(GRID), unit=unit)
+    written = mean.fit(CURVES, weights=weights).release_.to_json()
+    assert ReleasedFunction.from_json(written).to_json() == written
+    # Less by a hundredth, the band would be narrower by as much.
+    for factor in (0.99, 1.01):
+        changed = written["distance"] | {"most": round(written["distance"]["most"] * factor)}
+        with pytest.raises(ValueError, match=r"than the line says|be below|between|at most"):
+            ReleasedFunction.from_json(written | {"distance": changed})
+
+
 def test_roads_on_which_it_is_measured() -> None:
     mean = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID), unit=PRIVATE)
     blocks = mean.fit_blocks(iter([CURVES[:100], CURVES[100:]])).release_

@@ -143,6 +143,16 @@ class TestWhatIsMeasured:
         assert release.certificate.costs[0].guarantee == PureDP(distance_share(Fraction(400)))
         assert sum(cost.guarantee.epsilon for cost in release.certificate.costs) == 1
 
+    @pytest.mark.parametrize("size", [1e80, 1e-80])
+    def test_units_in_which_it_is_no_float_are_refused_before_the_charge(self, size):
+        ledger = MemoryLedger()
+        ledger.create("scans", PureDP(1))
+        with pytest.raises(ParameterError, match="long"):
+            released(size * curves(), bounds=(-2 * size, 2 * size), ledger=ledger.of("scans"))
+        assert ledger.remaining("scans").values == (1,)
+        edge = 1e69 if size > 1 else 1e-69
+        assert np.isfinite(released(edge * curves(), bounds=(-2 * edge, 2 * edge)).band().upper).all()
+
     @pytest.mark.parametrize(
         "parameters",
         [
@@ -219,13 +229,16 @@ class TestTheBand:
         assert told.before_cut(np.array([1 / 9]))[0] == pytest.approx(1 / 9, rel=0.06)
         assert told.before_cut(np.array([0.9]))[0] > 2
 
-    def test_a_file_keeps_it_and_refuses_another_number_of_units(self, tmp_path):
+    @pytest.mark.parametrize("name", ["units", "cut"])
+    def test_a_file_keeps_it_and_refuses_other_units_and_another_cut(self, tmp_path, name):
         release = released()
         path = release.save(tmp_path / "c.json")
         read = dpfda.load(path)
         np.testing.assert_array_equal(read.band().upper, release.band().upper)
         written = json.loads(path.read_text())
-        written["distance"]["units"] = 900
+        changed = {"units": 900, "cut": 0.99 * release.distance.cut}
+        assert type(written["distance"][name]) is type(changed[name])
+        written["distance"][name] = changed[name]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)

@@ -19,13 +19,12 @@ from dpfda.privacy.guarantees import Neighbours, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication import publish_parallel
-from dpfda.publication.distances import of_all, of_pairs
+from dpfda.publication.distances import of_all, of_pairs, told_of_groups
 from dpfda.releases.distance import (
     GroupDistance,
     box_quantile,
     moved,
     side_quantile,
-    told_of_groups,
     two_sides_quantile,
 )
 from dpfda.spine.sums import Summation

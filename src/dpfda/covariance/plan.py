@@ -30,6 +30,7 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import KNormNoise, achieved_guarantee, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
@@ -50,6 +51,8 @@ DEVIATION = 0.06
 PERSONS = 500
 # Below this number of records times epsilon lengths are counted in half as many bins.
 COARSE = 750
+# Fourth powers of longer deviations, and of the inverse of shorter ones, are no floats.
+LARGEST_RADIUS = 1e70
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,6 +245,9 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     def check(self) -> None:
         """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
+        if not 1 / LARGEST_RADIUS <= self.radius <= LARGEST_RADIUS:
+            words = f"let deviations be from {1 / LARGEST_RADIUS:g} to {LARGEST_RADIUS:g} long"
+            raise ParameterError("bounds (or radius)", words, "others", "Change the units of the data.")
         self.count_noise  # noqa: B018
         self.distance_achieved  # noqa: B018
         self.noise(self.size or 1)

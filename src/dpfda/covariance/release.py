@@ -16,7 +16,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
 from dpfda.covariance.design import fitted_shrinkage, radius_grid
-from dpfda.covariance.distance import CovarianceDistance
+from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
@@ -314,6 +314,11 @@ class ReleasedCovariance(CovarianceSurface):
             records = self.certificate.bound["records"]
             if self.distance.units // 2 != self.count or limits_of(mapping(records or {}), grid) is None:
                 raise ValueError("the largest distance is of pairs of units between bounds")
+            start, end = self.domain_range
+            cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
+            # Matrices differ in their last digits between machines.
+            if not np.isclose(self.distance.cut, cut, rtol=1e-6, atol=0):
+                raise ValueError("values were cut elsewhere than the covariance says")
 
     # Tables, pictures and words.
 

@@ -36,6 +36,7 @@ from dpfda.bounds import OnGrid
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.noise import BoxPartNoise, NoiseLaw, body_noise, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, largest, without_delta
@@ -197,6 +198,13 @@ def with_distances(
         replace(release, distance=GroupDistance(noisy, told.half, told.law, apart, sizes, place))
         for place, release in enumerate(releases)
     ]
+
+
+def told_of_groups(apart: Floats, sizes: Sequence[int]) -> tuple[float, float]:
+    """Q and P of lines that lie so far (G, m) from their means, in shares: `GroupDistance`."""
+    counted = np.array(sizes, dtype=float)
+    both = np.minimum.outer(counted, counted)[:, :, None] * np.abs(apart[:, None] - apart[None])
+    return float(np.max(np.abs(counted @ apart))), float(np.max(both))
 
 
 def measured_alike(plans: Sequence[Measurable]) -> bool:

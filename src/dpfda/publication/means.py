@@ -37,11 +37,17 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
-from dpfda.publication.distances import DistanceNoise, Draw, farthest, line_in_integers
+from dpfda.publication.distances import (
+    DistanceNoise,
+    Draw,
+    farthest,
+    line_in_integers,
+    told_of_groups,
+)
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import GroupDistance, told_by, told_of_groups
+from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 

@@ -217,10 +217,18 @@ class CountedDistance(DistanceInBox):
     def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
         return super().beside(own, Neighbours.REPLACE_ONE)
 
-    def check(self, width: Floats, divisor: Divisor) -> None:
-        super().check(width, divisor)
-        if not self.largest <= self.most <= 2 * self.largest:
-            raise ValueError("a unit moves the largest distance by half of the bounds' or all of it")
+    def check_line(self, width: Floats, away: Floats) -> None:
+        """Refuse, by a ValueError, that one unit moves it by other than a line and its bounds say.
+
+        away: array (2, m). How far it is from their middle, at least and at most; half of `width` (m,)
+            where a unit is replaced.
+        """
+        unit = BITS - math.frexp(float(np.max(width)) / 2)[1]
+        half = np.floor(np.ldexp(width / 2, unit))
+        far = np.clip(np.ldexp(away, unit), 0.0, half) / np.maximum(half, 1.0)
+        least, most = self.largest * (1 + np.max(far, axis=1)) + [-2, 2]
+        if not least <= self.most <= most:
+            raise ValueError("one unit moves the largest distance by other than the line says")
 
 
 @dataclass(frozen=True)
@@ -313,13 +321,6 @@ def check_together(parts: Sequence[tuple[Distance | None, Divisor]]) -> None:
         if [distance for distance, _ in parts] == expected:
             return
     raise ValueError("distances of groups are from one measurement of all")
-
-
-def told_of_groups(apart: Floats, sizes: Sequence[int]) -> tuple[float, float]:
-    """Q and P of lines that lie so far (G, m) from their means, in shares: `GroupDistance`."""
-    counted = np.array(sizes, dtype=float)
-    both = np.minimum.outer(counted, counted)[:, :, None] * np.abs(apart[:, None] - apart[None])
-    return float(np.max(np.abs(counted @ apart))), float(np.max(both))
 
 
 def box_quantile(first: float, second: float, level: float) -> float:

@@ -18,10 +18,11 @@ from dpfda.estimates.widths import around_lines, around_slopes, check_offered
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import known, values_at
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, limits_of, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
-from dpfda.releases.distance import Distance, distance_from_json, sum_at_most
+from dpfda.releases.distance import CountedDistance, Distance, distance_from_json, sum_at_most
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
 from dpfda.releases.promise import AddedNoise
@@ -88,6 +89,12 @@ class MeanLine(Expansion, Valued, OnBasis):
             if not self._is_line:
                 raise ValueError("the largest distance is that of a line between bounds")
             self.distance.check(self._scale, self.divisor)
+        if isinstance(self.distance, CountedDistance):
+            away, off = self._scale / 2, self._rounding(self.distance)
+            if self.neighbours is Neighbours.ADD_REMOVE:
+                line = np.clip(self._unclipped(self.grid_points), *known(self._limits))
+                away = np.abs(line - self.center)
+            self.distance.check_line(self._scale, np.stack([away - off, away + off]))
 
     @property
     def _is_line(self) -> bool:
