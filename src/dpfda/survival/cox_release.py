@@ -28,9 +28,10 @@ from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words
 from dpfda.survival.cox_rounds import Rounds
+from dpfda.survival.cox_table import Combinations
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
-from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Combinations, Model, Posterior
+from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Model, Posterior
 from dpfda.views import Curve
 
 DRAWS = 2000
