@@ -189,13 +189,18 @@ class Combinations:
         rates = np.repeat(-np.diff(np.log(risk)), cells.ratio, axis=1) * cells.portions
         rates = np.maximum(rates, 1e-6)
         stayed = np.exp(-np.cumsum(rates.reshape(wide), axis=-1)).reshape(rates.shape)
-        shares = (stayed * np.expm1(rates)).reshape(wide)
+        # Whole steps of time are left at their beginning, and nobody is followed for no time at all.
+        first = 1 - cells.steps[0]
+        shares = stayed * np.expm1(rates) * np.append(first, np.ones(cells.count - 1))
+        shares = shares.reshape(wide)
         shares = (shares / shares.sum(axis=-1, keepdims=True)).reshape(rates.shape)
         whole = np.tril(np.ones((cells.count, cells.count)), -1)
+        inside = _until_event(rates) - cells.steps * _until_event(cells.steps * rates)
+        inside[:, 0] /= max(first, cells.steps[0])
         for place in range(cells.coarse):
             own = np.arange(cells.count) // cells.ratio == place
             here = shares * own
-            lived[:, last + place] = here @ whole + here * _until_event(rates)
+            lived[:, last + place] = here @ whole + here * inside
         return lived
 
     @cached_property
