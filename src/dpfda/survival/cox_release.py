@@ -203,8 +203,8 @@ class ReleasedCox(OnTime):
         statistic = float(effects @ np.linalg.solve(covariance, effects))
         p_value = float(scipy.special.chdtrc(len(rows), statistic))
         null = f"the hazard does not depend on {covariate}"
-        compared, level = wanted.levels or (covariate,), probability(level, "level")
-        return EqualityTest(statistic, p_value, level, compared, null)
+        compared = wanted.levels or (covariate,)
+        return EqualityTest(statistic, p_value, probability(level, "level"), compared, null)
 
     # Curves.
 
@@ -230,8 +230,8 @@ class ReleasedCox(OnTime):
         given = {**(at or {}), **values}
         self._terms_at(given)
         numbers = {covariate.name for covariate in self.terms.covariates if covariate.bounds is not None}
-        place = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
-        release = replace(self, place=place)
+        read = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
+        release = replace(self, place=read)
         # It is the law of the same parameters wherever it is looked at.
         vars(release)["_law"] = self._law
         return release
