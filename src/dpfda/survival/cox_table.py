@@ -264,11 +264,13 @@ class Combinations:
         if model.version > 2:
             unseen = np.zeros(model.parameters)
             unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
-            off = np.linalg.solve(information, unseen)[:, None]
+            lacking = unseen[:, None]
             if model.version > 3:
-                off = np.column_stack(
-                    [off, np.linalg.solve(information, self._heaped(expected, terms, effects, rooms))]
-                )
+                # Where covariates say little, priors keep the estimate from being led further.
+                information = information + start.precision
+                heaped = self._heaped(expected, terms, effects, rooms)
+                lacking = np.column_stack([lacking, heaped])
+            off = np.linalg.solve(information, lacking)
             added = added + off @ off.T
         return law, added
 
