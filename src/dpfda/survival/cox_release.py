@@ -230,8 +230,8 @@ class ReleasedCox(OnTime):
         given = {**(at or {}), **values}
         self._terms_at(given)
         numbers = {covariate.name for covariate in self.terms.covariates if covariate.bounds is not None}
-        read = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
-        release = replace(self, place=read)
+        place = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
+        release = replace(self, place=place)
         # It is the law of the same parameters wherever it is looked at.
         vars(release)["_law"] = self._law
         return release
@@ -283,7 +283,6 @@ class ReleasedCox(OnTime):
         line, exposures = self._values(every), self._exposures(every)
         errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
         band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(every))
-        line = line[: at.size]
         lower, upper = band.lower[: at.size], band.upper[: at.size]
         if asked.of != "noise":
             hidden, changed = self._hidden(at), self.cells.settled(at)
@@ -293,7 +292,7 @@ class ReleasedCox(OnTime):
             lower = np.maximum(lower - hidden, np.minimum(lower, least))
             upper = np.minimum(upper + hidden, np.maximum(upper, most))
         band = replace(band, points=frozen(at), lower=lower, upper=upper)
-        return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
+        return settled(band, line[: at.size], (0.0, 1.0))  # type: ignore[arg-type]
 
     def _hidden(self, at: Floats) -> Floats:
         """How far (q,) the curve may be from what is published inside cells, where it is smooth."""
