@@ -284,6 +284,21 @@ def test_intervals_of_rounds_hold_large_ratios_of_few_units() -> None:
     assert np.mean(halves) < 2
 
 
+def test_intervals_of_few_units_are_no_wider_than_what_was_likely_beforehand() -> None:
+    """Of two uneven numbers among 400 units some were from exp(-8) to exp(8)."""
+    generator, halves = np.random.default_rng(43), []
+    for _ in range(20):
+        age, prior = generator.gamma(2, 3, 400), generator.gamma(1, 3, 400)
+        died = generator.exponential(4 * np.exp(0.1 * (age - prior)))
+        data = np.minimum(died, 1), died < 1, {"age": age, "prior": prior}
+        release = fitted(data, covariates={"age": (0, 30), "prior": (0, 20)}, domain=(0, 1))
+        for asked in (("age", 15), ("prior", 10)):
+            ratio = release.hazard_ratio(*asked)
+            halves.append(np.log(ratio.upper / ratio.lower) / 2)
+    # The prior's own is 1.4, and twice what it draws comes on top.
+    assert 1 < np.median(halves) < max(halves) < 4.5
+
+
 def test_without_effect_the_test_seldom_finds_one() -> None:
     generator, found = np.random.default_rng(5), 0
     for _ in range(60):
