@@ -15,6 +15,7 @@ from dpfda import Domain, PrivateCox, load
 from dpfda.errors import DataError, ParameterError
 from dpfda.front.app import app
 from dpfda.numerics.arrays import Floats
+from dpfda.survival.cox_rounds import FollowedUp
 from dpfda.survival.proportional import VERSION, Model
 
 KNOWN = {"age": (40, 90), "arm": ["a", "b"]}
@@ -183,6 +184,36 @@ def test_curves_and_medians_of_many_who_are_lost_or_die_early_are_held() -> None
     assert held.min() >= 15
 
 
+def test_whole_units_that_are_stated_are_followed() -> None:
+    """Curves change at whole units alone, and those who are censored at one are not at risk after it.
+
+    When they were taken to stay for half a cell, on a course without steps, none of 48 bands held.
+    """
+    generator, times, held = np.random.default_rng(41), np.linspace(0, 12, 97), 0
+    for _ in range(20):
+        arm = generator.choice(["a", "b"], 2000)
+        died = np.ceil(11 * generator.exponential(np.exp(-0.5 * (arm == "b"))))
+        left = np.ceil(14 * generator.uniform(size=2000))
+        known: dict[str, Any] = {
+            "covariates": {"arm": ["a", "b"]},
+            "domain": Domain(domain_range=(0, 12), step=1),
+        }
+        release = fitted((np.minimum(died, left), died <= left, {"arm": arm}), **known)
+        band, line = release.band(points=times), np.exp(-np.floor(times) / 11)
+        held += bool(np.all((band.lower <= line) & (line <= band.upper)))
+        median = release.median(of="noise")
+        assert release(2.99) == release(2.0) > release(3.0)
+        assert all(np.isinf(end) or end == round(end) for end in (median.value, median.lower))
+    # Of 20 at .95 fewer than 15 have a chance of 1e-4.
+    assert held >= 15
+    model, whole = release.model, np.array([3.0, 3.0, 14.0])
+    terms, one = [np.zeros(3, dtype=np.int64)], np.ones(3, dtype=np.int64)
+    ends = np.array([0, -1, 0])
+    records = FollowedUp.of(model, whole, ends, terms, 0 * one, one, one > 0)
+    lived = records.exposures.T @ np.diff(model.cells.edges)
+    np.testing.assert_allclose(lived, [2.5, 3.0, 12.0])
+
+
 def unequal(generator: np.random.Generator) -> tuple[Any, ...]:
     """An arm of 98 in 100, and its log ratio."""
     arm = generator.random(20_000) < 0.98
@@ -251,6 +282,21 @@ def test_intervals_of_rounds_hold_large_ratios_of_few_units() -> None:
     # Of 80 at .95 fewer than 68 have a chance of 4e-4.
     assert held >= 68
     assert np.mean(halves) < 2
+
+
+def test_intervals_of_few_units_are_no_wider_than_what_was_likely_beforehand() -> None:
+    """Of two uneven numbers among 400 units some were from exp(-8) to exp(8)."""
+    generator, halves = np.random.default_rng(43), []
+    for _ in range(20):
+        age, prior = generator.gamma(2, 3, 400), generator.gamma(1, 3, 400)
+        died = generator.exponential(4 * np.exp(0.1 * (age - prior)))
+        data = np.minimum(died, 1), died < 1, {"age": age, "prior": prior}
+        release = fitted(data, covariates={"age": (0, 30), "prior": (0, 20)}, domain=(0, 1))
+        for asked in (("age", 15), ("prior", 10)):
+            ratio = release.hazard_ratio(*asked)
+            halves.append(np.log(ratio.upper / ratio.lower) / 2)
+    # The prior's own is 1.4, and twice what it draws comes on top.
+    assert 1 < np.median(halves) < max(halves) < 4.5
 
 
 def test_without_effect_the_test_seldom_finds_one() -> None:

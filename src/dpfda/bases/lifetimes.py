@@ -142,6 +142,13 @@ class LifeCells:
         whole_steps = np.floor((times - first) / self.step + CLOSE)
         return np.clip(first + self.step * whole_steps, first, last)
 
+    def reached(self, times: Floats) -> Floats:
+        """The first times at which curves change that are not before these; infinite ones stay so."""
+        if self.step is None:
+            return times
+        first = self.domain_range[0]
+        return np.asarray(first + self.step * np.ceil((times - first) / self.step - CLOSE))
+
     @cached_property
     def widths(self) -> Floats:
         """Width of each cell of events (count,), as a share of the domain."""
@@ -152,6 +159,11 @@ class LifeCells:
         """Width of each cell of events (count,), as a share of the cell of censoring that it is in."""
         wide = self.widths.reshape(self.coarse, self.ratio).sum(axis=1)
         return frozen(self.widths / np.repeat(wide, self.ratio))
+
+    @cached_property
+    def steps(self) -> Floats:
+        """Share (count,) of each cell that a whole step of time is; none where times have no step."""
+        return frozen(np.full(self.count, self.step or 0.0) / np.diff(self.edges))
 
     def spread(self, wide: Floats, when: int = 0) -> Floats:
         """What cells of censoring (.., coarse) hold, divided among the cells of events (.., count).

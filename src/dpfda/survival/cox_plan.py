@@ -32,7 +32,8 @@ from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.survival.cox_release import BOUND, ROUNDS, TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import LENGTH_BITS, MOST_ENTRIES, FollowedUp, Rounds
-from dpfda.survival.proportional import VERSION, Combinations, Model
+from dpfda.survival.cox_table import Combinations
+from dpfda.survival.proportional import VERSION, Model
 
 # Records invented, and times that all rounds are taken: the middle of so many is foretold.
 RECORDS, TIMES = 1024, 9

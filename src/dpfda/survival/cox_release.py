@@ -28,9 +28,10 @@ from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words
 from dpfda.survival.cox_rounds import Rounds
+from dpfda.survival.cox_table import Combinations
 from dpfda.survival.curve import OnTime
 from dpfda.survival.lifetables import bent_within
-from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Combinations, Model, Posterior
+from dpfda.survival.proportional import EFFECT_SPREAD, REACH, VERSION, Model, Posterior
 from dpfda.views import Curve
 
 DRAWS = 2000
@@ -113,7 +114,7 @@ class ReleasedCox(OnTime):
     @cached_property
     def model(self) -> Model:
         """What hazards are a product of."""
-        return Model(self.cells, self.terms, self.strata, self._version)
+        return Model(self.cells, self.terms, self.strata, self.version or 1)
 
     @cached_property
     def _combinations(self) -> Combinations:
@@ -122,10 +123,6 @@ class ReleasedCox(OnTime):
     @cached_property
     def _rounds(self) -> Rounds:
         return Rounds(self.model, self.certificate.guarantee, self.neighbours, self.noise)
-
-    @property
-    def _version(self) -> int:
-        return self.version or 1
 
     @cached_property
     def _law(self) -> tuple[Posterior, Floats]:
@@ -142,9 +139,8 @@ class ReleasedCox(OnTime):
     def _covariance(self, of: Of) -> Floats:
         """Covariance of the parameters (P, P) without noise, or of a population's with sampling."""
         posterior, sampling = self._law
-        return np.asarray(
-            posterior.covariance + (sampling if choice(of, "of", STATED) == "population" else 0.0)
-        )
+        beside = sampling if choice(of, "of", STATED) == "population" else 0.0
+        return np.asarray(posterior.covariance + beside)
 
     # Effects.
 
@@ -177,9 +173,8 @@ class ReleasedCox(OnTime):
         place = self.effects.index(label(term, "term", self.effects))
         far = real(change, "change", -1e9, 1e9) / float(self.terms.units[1 + place])
         row = self.model.hazards + place
-        half = scipy.special.ndtri((1 + check_level(level)) / 2) * math.sqrt(
-            float(self._covariance(of)[row, row])
-        )
+        spread = math.sqrt(float(self._covariance(of)[row, row]))
+        half = scipy.special.ndtri((1 + check_level(level)) / 2) * spread
         middle, reach = far * float(self._law[0].at[row]), abs(far) * half
         low, high = (math.exp(min(each, 700.0)) for each in (middle - reach, middle + reach))
         return Estimate(math.exp(min(middle, 700.0)), low, high, level)
@@ -201,8 +196,8 @@ class ReleasedCox(OnTime):
         level : float
             Probability of finding a difference where there is none.
         """
-        names = [covariate.name for covariate in self.terms.covariates]
-        wanted = self.terms.covariates[names.index(label(covariate, "covariate", names))]
+        known = {each.name: each for each in self.terms.covariates}
+        wanted = known[label(covariate, "covariate", [*known])]
         rows = [self.model.hazards + self.effects.index(term) for term in wanted.terms]
         effects, covariance = self._law[0].at[rows], self._covariance("population")[np.ix_(rows, rows)]
         statistic = float(effects @ np.linalg.solve(covariance, effects))
@@ -250,15 +245,15 @@ class ReleasedCox(OnTime):
 
     def _hazards(self, parameters: Floats) -> Floats:
         """Hazards (.., J), each for its whole cell, of parameters (.., P) at the place."""
-        stratum = self.model.stratum({k: str(v) for k, v in self.place.items()})
-        cells = slice(stratum * self.cells.count, (stratum + 1) * self.cells.count)
+        first = self.model.stratum({k: str(v) for k, v in self.place.items()}) * self.cells.count
+        cells = slice(first, first + self.cells.count)
         reached = parameters[..., self.model.hazards :] @ self._terms_at(self.place)
         return np.exp(parameters[..., cells] + np.clip(reached, -REACH, REACH)[..., None])
 
     def _exposures(self, at: Floats) -> Floats:
         """Shares (q, J) of the cells that lie before times."""
         edges = self.cells.edges
-        return np.clip((at[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+        return np.clip((self.cells.settled(at)[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
 
     def _values(self, at: Floats) -> Floats:
         return np.asarray(np.exp(-self._exposures(at) @ self._hazards(self._law[0].at)))
@@ -271,10 +266,7 @@ class ReleasedCox(OnTime):
         """Rate of events, for one unit of time, of those still without one, at the place."""
         edges = self.cells.edges
         rates = self._hazards(self._law[0].at) / np.diff(edges)
-        last = len(rates) - 1
-        return self._at(
-            lambda at: rates[np.clip(np.searchsorted(edges, at, "right") - 1, 0, last)], points
-        )
+        return self._at(lambda at: rates[np.searchsorted(edges[1:-1], at, "right")], points)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the survival function at the place, within [0, 1].
@@ -291,21 +283,21 @@ class ReleasedCox(OnTime):
         line, exposures = self._values(every), self._exposures(every)
         errors = np.abs(np.exp(-self._drawn_hazards(asked.of or "population") @ exposures.T) - line)
         band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(every))
-        line = line[: at.size]
         lower, upper = band.lower[: at.size], band.upper[: at.size]
         if asked.of != "noise":
-            hidden = self._hidden(at)
+            hidden, changed = self._hidden(at), self.cells.settled(at)
             # A curve that does not increase is nowhere beyond the edges of its cell.
-            least = band.lower[at.size :][np.searchsorted(edges, at)]
-            most = band.upper[at.size :][np.searchsorted(edges, at, "right") - 1]
+            least = band.lower[at.size :][np.searchsorted(edges, changed)]
+            most = band.upper[at.size :][np.searchsorted(edges, changed, "right") - 1]
             lower = np.maximum(lower - hidden, np.minimum(lower, least))
             upper = np.minimum(upper + hidden, np.maximum(upper, most))
         band = replace(band, points=frozen(at), lower=lower, upper=upper)
-        return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
+        return settled(band, line[: at.size], (0.0, 1.0))  # type: ignore[arg-type]
 
     def _hidden(self, at: Floats) -> Floats:
         """How far (q,) the curve may be from what is published inside cells, where it is smooth."""
-        return bent_within(self._values(self.cells.edges), self.cells.edges, at)
+        edges = self.cells.edges
+        return bent_within(self._values(edges), edges, self.cells.settled(at))
 
     def _drawn_hazards(self, of: Of) -> Floats:
         """Hazards (DRAWS, J) of cells at the place, by the law of the parameters; always the same."""
@@ -330,16 +322,17 @@ class ReleasedCox(OnTime):
         wanted = -math.log1p(-probability(share, "share"))
         hazards = np.vstack([self._hazards(self._law[0].at), self._drawn_hazards(of)])
         risen = np.cumsum(np.column_stack([np.zeros(len(hazards)), hazards]), axis=1)
-        value, *drawn = (np.interp(wanted, each, self.cells.edges, right=np.inf) for each in risen)
-        found = Estimate.around(float(value), np.array(drawn), check_level(level))
+        edges = self.cells.edges
+        crossed = [np.interp(wanted, each, edges, right=np.inf) for each in risen]
+        value, *drawn = self.cells.reached(np.array(crossed)).tolist()
+        found = Estimate.around(value, np.array(drawn), check_level(level))
         if of == "noise":
             return found
         # When in a cell the height is crossed has nothing to do with noise and sampling.
-        edges = self.cells.edges
         at = np.linspace(edges[:-1], edges[1:], WITHIN, axis=1)
-        line, hidden = self._values(at.ravel()).reshape(at.shape), self._hidden(at.ravel())
-        least = np.maximum(line - hidden.reshape(at.shape), line[:, -1:]).ravel()
-        most = np.minimum(line + hidden.reshape(at.shape), line[:, :1]).ravel()
+        line, hidden = (each(at.ravel()).reshape(at.shape) for each in (self._values, self._hidden))
+        least = np.maximum(line - hidden, line[:, -1:]).ravel()
+        most = np.minimum(line + hidden, line[:, :1]).ravel()
         first, last = (int(np.argmax(np.append(end, 0.0) <= 1 - share)) for end in (least, most))
         first, last = at.ravel()[max(first - 1, 0)], np.append(at, np.inf)[last]
         if math.isinf(value):
@@ -391,11 +384,10 @@ class ReleasedCox(OnTime):
         return whole_place((*self.terms.covariates, *self.strata), self.place)
 
     def _claims(self) -> tuple[Claim, ...]:
-        who = (
-            f"a population of which these {several(self.unit)} are a sample, if hazards are proportional"
-        )
+        persons = several(self.unit)
+        who = f"a population of which these {persons} are a sample, if hazards are proportional"
         # A band is for the curve at one place, and neither for the ratios nor for other values.
-        units = f"in shares of {several(self.unit)}, at {self._where}"
+        units = f"in shares of {persons}, at {self._where}"
         population = Claim(
             "population", f"the survival curve of {who}", units,
             legend="the population's curve", among="samples",
@@ -435,13 +427,12 @@ class ReleasedCox(OnTime):
         deviations = np.sqrt(np.diag(self._covariance("population")))[self.model.hazards :]
         pairs = zip(self.effects, deviations, strict=True)
         weak = [term for term, deviation in pairs if deviation > WEAK * EFFECT_SPREAD]
-        if not weak:
-            return []
-        return [
+        words = (
             f"Little is known of the hazard ratio of {', '.join(weak)}: it is drawn towards one, and a "
             "large one may lie outside its interval. The cause may be much noise, levels of few "
             f"{several(self.unit)}, bounds far beyond what occurs, or covariates that go together."
-        ]
+        )
+        return [words] if weak else []
 
     def _change(self, term: str) -> str:
         covariate = next(c for c in self.terms.covariates if term in c.terms)
@@ -450,12 +441,10 @@ class ReleasedCox(OnTime):
     @property
     def _noise_words(self) -> str:
         """How the noise was made."""
-        cells = self.cells.describe()
+        noise = f"{self.cells.describe()}; {self.noise.describe()}"
         if self.method == TABLE:
-            return (
-                f"{self._combinations.size} combinations of covariates, {cells}; {self.noise.describe()}"
-            )
-        return f"{self._rounds.count} rounds of noisy sums over {cells}; {self.noise.describe()}"
+            return f"{self._combinations.size} combinations of covariates, {noise}"
+        return f"{self._rounds.count} rounds of noisy sums over {noise}"
 
     def _lines(self) -> dict[str, str]:
         return {"covariates": self.terms.describe(), "cells": self.cells.describe()}

@@ -82,10 +82,11 @@ class FollowedUp:
     ) -> Self:  # fmt: skip
         """From times (n,), causes (n,), negative where censored, and a column of each covariate."""
         edges = model.cells.edges
-        inside = np.minimum(times, edges[-1])
-        exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
         event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, model.cells.count - 1)
         event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
+        # Events of a whole step of time happen in the middle of it.
+        inside = np.minimum(times, edges[-1]) - (event >= 0) * (model.cells.step or 0.0) / 2
+        exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
         rows: list[Floats] = []
         for each, column in zip(model.terms.covariates, columns, strict=True):
             if each.bounds is not None:

@@ -102,15 +102,9 @@ def _parts(
     if cells.late:
         at_risk = np.maximum(at_risk, 0.0)
     # At the edge where a cell begins whole steps of time are left, or begun, before all of its events.
-    least = _steps(cells)
-    left, begun = ((1 - when + (1 + when) * least) / 2 for when in (leaving, -leaving))
+    left, begun = ((1 - when + (1 + when) * cells.steps) / 2 for when in (leaving, -leaving))
     exposure = at_risk[..., :-1] + new * begun - censored * left
     return events, np.maximum(exposure, events.sum(axis=-2)), at_risk
-
-
-def _steps(cells: LifeCells) -> Floats:
-    """Share (count,) of each cell that a whole step of time is; none where times have no step."""
-    return np.full(cells.count, cells.step or 0.0) / np.diff(cells.edges)
 
 
 def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells) -> Floats:
@@ -128,7 +122,7 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     middle = end + both[..., 1] + censored.reshape(pairs)[..., 0]
     widths = cells.widths.copy()
     # Nobody is followed for no time at all.
-    widths[0] *= 1 - _steps(cells)[0]
+    widths[0] *= 1 - cells.steps[0]
     u, v = widths.reshape(cells.coarse, 2).T
     half = (u * (total + start + middle) + v * (middle + end)) / 2
     root = np.sqrt(np.maximum(half**2 - (u + v) * u * total * (start + middle), 0.0))

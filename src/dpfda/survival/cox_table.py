@@ -1,0 +1,316 @@
+"""Proportional hazards from a table of counts: what is counted, and the estimate. Public.
+
+Where covariates are few, a record is one count: in its combination of strata, levels and parts of the
+ranges of numbers, in the cell of time where it ended, and by how. Numbers of events and exposures are
+sums of counts, so the gradient of the likelihood, with a number in the middle of its part, is linear in
+them, and its noise has a known covariance. The guarantee is that of a table of shares
+(`dpfda.noise.shares`): a unit is at most one count in all, so that two units differ by at most two,
+however many cells there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases.corners import Covariate
+from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.survival.proportional import REACH, Model, Posterior
+
+# Parts of the range of a number, by how many numbers there are; and combinations at most.
+# Before version 4 a single number had fewer.
+PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
+ROUNDS = 12
+# By which power of how uneven a part of a number is a heap in it counts.
+HEAPED = 0.5
+# Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
+# theirs, in units of that of a count.
+STEADY = 0.3
+# How far numbers inside a part may lead the ratios astray, in units of what their spread there does.
+COARSE = 1.0
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The combinations of covariates that are counted apart. Public.
+
+    Parameters
+    ----------
+    model : Model
+    """
+
+    model: Model
+
+    def __post_init__(self) -> None:
+        if self._numbers not in PARTS or self.size > LARGEST_TABLE:
+            raise ParameterError(
+                "covariates",
+                f"have at most {LARGEST_TABLE} combinations of levels and parts of numbers in a table",
+                f"{self.size if self._numbers in PARTS else 'more than four numbers'}",
+                "Set delta (for example 1e-6) or rho, which take any number; or leave some out.",
+            )
+
+    @property
+    def _numbers(self) -> int:
+        return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
+
+    def _ends(self, covariate: Covariate) -> int:
+        if covariate.bounds is None:
+            return covariate.ends
+        return BEFORE if self.model.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations, strata among them."""
+        terms = [self._ends(covariate) for covariate in self.model.terms.covariates]
+        return self.model.baselines * int(np.prod(terms, dtype=np.int64))
+
+    @property
+    def cells(self) -> int:
+        """Number of all counts."""
+        return self.size * self.model.cells.each
+
+    @cached_property
+    def terms(self) -> Floats:
+        """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
+        edges = map(self._edges, self.model.terms.covariates)
+        return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
+
+    def _edges(self, covariate: Covariate) -> Floats:
+        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
+
+        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
+        """
+        parts = self._ends(covariate)
+        if self.model.version < 4 or parts == 1:
+            return np.linspace(-1.0, 1.0, parts + 1)
+        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
+
+    def _terms(self, centres: Sequence[Floats]) -> Floats:
+        """Terms (R, d), with numbers where they are in the parts of each covariate."""
+        columns = [
+            np.eye(covariate.ends)[:, 1:] if covariate.bounds is None else centre[:, None]
+            for covariate, centre in zip(self.model.terms.covariates, centres, strict=True)
+        ]
+        return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*columns)]))
+
+    @property
+    def _within(self) -> Floats:
+        """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
+        found = [
+            np.full(
+                len(each.terms), 0.0 if each.bounds is None else np.sum(np.diff(self._edges(each)) ** 3)
+            )
+            for each in self.model.terms.covariates
+        ]
+        return np.asarray(np.concatenate(found) / 24)
+
+    def _centres(self, persons: Floats, deviation: float) -> tuple[list[Floats], list[Floats]]:
+        """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
+
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it. Also how
+        far the mean may be from there, where so steep a part may be a heap at one of its ends.
+        """
+        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
+        table, centres, rooms = persons.sum(axis=0).reshape(shape), [], []
+        for axis, covariate in enumerate(self.model.terms.covariates):
+            parts, edges = shape[axis], self._edges(covariate)
+            noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
+            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
+            middles = (edges[1:] + edges[:-1]) / 2
+            dense = np.log(np.maximum(numbers, noise) / wide)
+            steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
+            half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
+            beside = 1 / np.tanh(half) - 1 / half
+            centres.append(middles + beside * wide / 2)
+            rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
+        return centres, rooms
+
+    def _heaped(
+        self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
+    ) -> Floats:
+        """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
+
+        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of covariates.
+        """
+        shape, found, place = [len(each) for each in rooms], [], 0
+        parts = np.indices(shape).reshape(len(shape), -1)
+        for own, covariate in enumerate(self.model.terms.covariates):
+            if covariate.bounds is not None:
+                for part, room in enumerate(rooms[own]):
+                    moved = expected * ((parts[own] == part) * room * effects[place])[:, None]
+                    cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
+                    found.append(np.concatenate([cells, slopes]))
+            place += len(covariate.terms)
+        return np.array(found).reshape(-1, self.model.parameters).T
+
+    def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
+        """Combination (n,) of each record, from scaled numbers and places of levels."""
+        place = strata.astype(np.int64)
+        for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
+            parts = self._ends(covariate)
+            own = column
+            if covariate.bounds is not None:
+                own = np.searchsorted(self._edges(covariate)[1:-1], column, "right")
+            place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
+        return place
+
+    @cached_property
+    def _lived(self) -> Floats:
+        """Share of each cell of time (J,) that a follow-up with an exit (each,) covers, on average."""
+        cells = self.model.cells
+        count = cells.count
+        halves = np.tril(np.ones((count, count)), -1) + np.eye(count) / 2
+        rows = [*halves] * len(cells.causes)
+        for own in np.eye(cells.coarse):
+            rows.append(cells.spread(own) @ halves)
+        return frozen(np.array([*rows, np.ones(count)]))
+
+    def _lived_by(self, counts: Floats, deviation: float) -> Floats:
+        """As `_lived`, (S, each, J), where all leave a cell of censoring at one rate, which counts tell.
+
+        Where many are censored most of them leave at its beginning, and fewer are at risk after that.
+        """
+        cells, lived = self.model.cells, np.tile(self._lived, (len(counts), 1, 1))
+        wide = -1, cells.coarse, cells.ratio
+        last = len(cells.causes) * cells.count
+        censored = counts[:, last : cells.exits - 1]
+        left = (counts @ self._died).reshape(wide).sum(axis=-1) + censored
+        added = np.cumsum(np.append(1.0, np.full(cells.coarse, len(cells.causes) * cells.ratio + 1.0)))
+        noise = deviation * (self.size // self.model.baselines * added[::-1]) ** 0.5
+        risk = np.cumsum(np.column_stack([left, counts[:, -1:]])[:, ::-1], axis=1)[:, ::-1]
+        risk = np.minimum.accumulate(np.maximum(risk, noise), axis=1)
+        rates = np.repeat(-np.diff(np.log(risk)), cells.ratio, axis=1) * cells.portions
+        rates = np.maximum(rates, 1e-6)
+        stayed = np.exp(-np.cumsum(rates.reshape(wide), axis=-1)).reshape(rates.shape)
+        # Whole steps of time are left at their beginning, and nobody is followed for no time at all.
+        first = 1 - cells.steps[0]
+        shares = stayed * np.expm1(rates) * np.append(first, np.ones(cells.count - 1))
+        shares = shares.reshape(wide)
+        shares = (shares / shares.sum(axis=-1, keepdims=True)).reshape(rates.shape)
+        whole = np.tril(np.ones((cells.count, cells.count)), -1)
+        inside = _until_event(rates) - cells.steps * _until_event(cells.steps * rates)
+        inside[:, 0] /= max(first, cells.steps[0])
+        for place in range(cells.coarse):
+            own = np.arange(cells.count) // cells.ratio == place
+            here = shares * own
+            lived[:, last + place] = here @ whole + here * inside
+        return lived
+
+    @cached_property
+    def _died(self) -> Floats:
+        """Which exits (each,) are events of each cell (J,), of any cause."""
+        cells = self.model.cells
+        rest = np.zeros((cells.coarse + 1, cells.count))
+        return frozen(np.concatenate([*[np.eye(cells.count)] * len(cells.causes), rest]))
+
+    def estimate(self, counts: Floats, deviation: float) -> tuple[Posterior, Floats]:
+        """The law of the parameters given noisy counts, and what sampling adds to its covariance.
+
+        Where hazards are high few are left, and the noise in how many would drown all else: a cell of a
+        combination has the weight that sampling has in its variance. Weights hardly depend on the noise
+        in the cell, so that the weighted gradient still has mean zero at the truth.
+
+        Parameters
+        ----------
+        counts : array (cells,)
+        deviation : float
+            Of the noise in each.
+        """
+        model = self.model
+        table = counts.reshape(model.baselines, -1, model.cells.each)
+        combinations, terms = table.shape[1], self.terms
+        if model.version > 2:
+            centres, rooms = self._centres(table.sum(axis=-1), deviation)
+            terms = self._terms(centres)
+        lived = self._lived[None]
+        if model.version > 3:
+            lived = self._lived_by(table.sum(axis=1), deviation)
+        events, exposed = table @ self._died, table @ lived
+        root = combinations**0.5
+        seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
+        spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
+        start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent))
+        estimate = start
+        information = np.zeros((model.parameters,) * 2)
+        for _ in range(ROUNDS):
+            hazards = np.exp(estimate.at[: model.hazards]).reshape(model.baselines, 1, -1)
+            effects = estimate.at[model.hazards :]
+            factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
+            rates = hazards * factor
+            # Who has an event in a cell has it early where hazards are high.
+            expected = rates * (exposed + events * (_until_event(rates) - 0.5))
+            # Of one count in the gradient: (S, R, each, J).
+            moved = self._died - rates[..., None, :] * lived[:, None]
+            weights = np.ones_like(rates)
+            if model.version > 1:
+                noise = deviation**2 * np.sum(moved**2, axis=-2)
+                weights = self._weights(table, exposed, rates, noise, deviation)
+            rest, expected = weights * (events - expected), weights * expected
+            gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
+            noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
+            rough = np.sqrt(np.diag(noise))
+            deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
+            information = self._information(expected, terms, deviations)
+            sampling = self._information(weights * expected, terms, deviations)
+            estimate = start.from_here(estimate.at).seen(gradient, information, noise)
+        law, added = model.law(estimate, start, information @ np.linalg.solve(sampling, information))
+        if model.version > 2:
+            unseen = np.zeros(model.parameters)
+            unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
+            lacking = unseen[:, None]
+            if model.version > 3:
+                # Where covariates say little, priors keep the estimate from being led further.
+                information = information + start.precision
+                heaped = self._heaped(expected, terms, effects, rooms)
+                lacking = np.column_stack([lacking, heaped])
+            off = np.linalg.solve(information, lacking)
+            added = added + off @ off.T
+        return law, added
+
+    def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
+        """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
+        cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, self.model.effects)
+        products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
+        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
+
+    def _weights(
+        self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float
+    ) -> Floats:
+        """Weights (S, R, J) of cells, with noise of variances (S, R, J) in what they say."""
+        persons, exposed = table.sum(axis=-1, keepdims=True), exposed.sum(axis=1)
+        mean, before = persons.mean(axis=1, keepdims=True), deviation**2 * self.model.cells.each
+        spread = np.maximum(persons.var(axis=1, keepdims=True), before)
+        persons = np.maximum(mean + (persons - mean) * (1 - before / spread), before**0.5 / 3)
+        # Those still followed: as rates say, and the same share of them in all combinations.
+        left = persons * np.exp(-np.cumsum(rates, axis=-1)) * np.expm1(rates) / rates
+        stay = np.clip(exposed[:, None] / left.sum(axis=1, keepdims=True), 0.01, 1.0)
+        usual, steady = rates * left * stay, STEADY * deviation**2
+        return np.asarray(np.minimum((usual + steady) / (usual + noise), 1.0))
+
+    def _products(self, moved: Floats, terms: Floats) -> Floats:
+        """Sums over all counts of the products of what each moves in the gradient (P, P)."""
+        model = self.model
+        cells = model.cells.count
+        made = np.zeros((model.parameters,) * 2)
+        whole = moved.sum(axis=-1)
+        for place, own in enumerate(moved):
+            rows = slice(place * cells, (place + 1) * cells)
+            made[rows, rows] = np.einsum("rej,rei->ji", own, own)
+            cross = np.einsum("rej,re,rk->jk", own, whole[place], terms)
+            made[rows, model.hazards :], made[model.hazards :, rows] = cross, cross.T
+            effects = np.einsum("re,rk,rl->kl", whole[place] ** 2, terms, terms)
+            made[model.hazards :, model.hazards :] += effects
+        return made
+
+
+def _until_event(rates: Floats) -> Floats:
+    """Mean share of a cell that is lived by those with an event in it, at a constant hazard."""
+    safe = np.maximum(rates, 1e-3)
+    return np.where(rates > 1e-3, 1 / safe - 1 / np.expm1(safe), 0.5)
