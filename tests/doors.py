@@ -37,7 +37,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance.strategies import Center
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records import doors as door
 from dpfda.records.arrow import NamedRows

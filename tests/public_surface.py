@@ -41,7 +41,7 @@ from dpfda import (
 from dpfda.bounds import L2Ball, Search
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
 from dpfda.machines.plan import Features, Solving
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.streams import MeanStream
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP

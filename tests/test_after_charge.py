@@ -22,7 +22,7 @@ from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import DpfdaError
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
 

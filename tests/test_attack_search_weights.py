@@ -24,7 +24,7 @@ from dpfda.errors import DpfdaError, StorageError
 from dpfda.front.agreed import agreed_sum
 from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.variants import weighted_sum
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design.radii import search_edges

@@ -31,7 +31,7 @@ from dpfda.bases import BoxBasis
 from dpfda.bounds import Search
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import ConversionError, ParameterError, StorageError
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.numerics.parameters import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dpfda import load
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
-from dpfda.mean.public_curves import PublicCurve
+from dpfda.mean.settings import PublicCurve
 
 # A grid that starts away from zero: public arguments are tried out on the curve's own domain.
 GRID = np.linspace(24, 48, 25)

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from dpfda import Domain, PrivacyUnit, PrivateCurveClusters, Reading, load
-from dpfda.clusters.plan import CELLS, SUMS, ClustersPlan
+from dpfda.clusters.estimator import CELLS, SUMS, ClustersPlan
 from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import Lattice, ball_of, nearest
 from dpfda.errors import BudgetError, ParameterError, StorageError

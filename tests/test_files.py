@@ -26,7 +26,8 @@ from dpfda.errors import (
     OrientationError,
     ParameterError,
 )
-from dpfda.records import LongCurves, csv_tables, plain_lines
+from dpfda.records import LongCurves, csv_tables
+from dpfda.records import lines as plain_lines
 from dpfda.records.cells import MISSING
 from dpfda.records.csv_tables import Columns, TextFile, read_chunk, read_line
 from dpfda.records.files import TableCurves, read_curves

@@ -18,7 +18,7 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 
 from dpfda import PrivacyUnit, PrivateCurveClusters, PrivateCurveSampler, PrivateScalarOnFunction, load
-from dpfda.clusters.plan import CELLS, SUMS
+from dpfda.clusters.estimator import CELLS, SUMS
 from dpfda.clusters.stages import ball_of
 from dpfda.errors import StorageError
 from dpfda.noise import gaussian_ratio

@@ -17,13 +17,13 @@ from dpfda.noise import (
 from dpfda.noise.elliptical import StudentForms
 from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise
 from dpfda.noise.protocol import Law
+from dpfda.noise.repeated import SummedNoise
 from dpfda.noise.shared import (
     SharedGaussianNoise,
     SharedLaplaceNoise,
     SharedSymmetricKNormNoise,
     SharedSymmetricNoise,
 )
-from dpfda.noise.summed import SummedNoise
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.numerics import exactness

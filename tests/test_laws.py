@@ -25,8 +25,8 @@ from dpfda.noise import (
 )
 from dpfda.noise.elliptical import StudentForms
 from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise
+from dpfda.noise.repeated import SummedNoise
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
-from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.publication import recomputed
 from dpfda.testing import check_law, check_mechanism

@@ -27,7 +27,7 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.front.app import app
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
 from dpfda.releases.function import ReleasedFunction

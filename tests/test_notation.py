@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from dpfda.errors import DataError, ParameterError
-from dpfda.records import csv_tables, plain_lines
+from dpfda.records import csv_tables, lines
 from dpfda.records.files import read_curves
 from dpfda.records.lines import Notation
 
@@ -32,7 +32,7 @@ def test_lines_read_together_are_as_lines_read_by_themselves(
 
     monkeypatch.setattr(csv_tables, "SMALL", 0)
     together = read()
-    monkeypatch.setattr(plain_lines, "MOST_COUNTED", -1)
+    monkeypatch.setattr(lines, "MOST_COUNTED", -1)
     apart = read()
     np.testing.assert_array_equal(together[0], apart[0])
     assert together[1] == apart[1]

@@ -10,7 +10,7 @@ import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from dpfda import PrivateMean
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 from dpfda.publication import means
 
 
@@ -51,7 +51,7 @@ def test_plans_are_made_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_that_is_loaded_inside_has_one_thread_too() -> None:
     """NumPy and SciPy each bring a BLAS, and that of SciPy is loaded when it is first needed."""
     code = (
-        "from dpfda.numerics.one_thread import one_thread\n"
+        "from dpfda.numerics.speed import one_thread\n"
         "with one_thread():\n"
         "    import numpy as np, scipy.linalg\n"
         "    np.linalg.eigvalsh(scipy.linalg.eigh(np.eye(2))[1])\n"

@@ -30,7 +30,7 @@ from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.privacy.words import number
 from dpfda.publication import Prepared

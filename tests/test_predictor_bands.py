@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import ParameterError, StorageError
-from dpfda.machines.weights import deviations, widths
+from dpfda.machines.errors import deviations, widths
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise

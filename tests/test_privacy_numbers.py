@@ -18,7 +18,7 @@ from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, 
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.spine.estimator import Estimator
 from dpfda.tuning import private_selection
-from dpfda.tuning.rules import plug_in
+from dpfda.tuning.public import plug_in
 
 TENTHS = [
     0.1, Fraction(1, 10), Decimal("0.1"), "0.1", "1/10", "1e-1", np.float64(0.1), np.float32(0.1),

@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from dpfda import PrivateMean
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L2Ball, ValueBounds
-from dpfda.numerics import remembered as room
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics import speed as room
+from dpfda.numerics.speed import remembered
 
 GRID = np.linspace(0.0, 1.0, 12)
 

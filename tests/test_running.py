@@ -32,7 +32,7 @@ from dpfda.mean.running.months import Months, Row
 from dpfda.mean.running.plan import POWERS, SHIFT, Factorisation, best_power
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.noise import BoxNoise, GaussianNoise
-from dpfda.noise.summed import SummedNoise
+from dpfda.noise.repeated import SummedNoise
 from dpfda.numerics import exactness
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within

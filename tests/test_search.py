@@ -22,7 +22,7 @@ from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
 from dpfda.mean.found_release import BETWEEN, SEARCH, UNSEEN, FoundMean
 from dpfda.mean.search import extreme_shares, interval_of, reached, searched
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.two_looks import published, sides_of
 from dpfda.mechanisms.design.radii import (
     CLEAR,

@@ -16,8 +16,8 @@ from dpfda import Domain, PrivateDensity
 from dpfda.density.second_look import SecondLook
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 from dpfda.noise import KNormNoise
+from dpfda.noise.repeated import TwiceLaplace
 from dpfda.noise.shares import UNIT
-from dpfda.noise.twice import TwiceLaplace
 from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_density
 

@@ -16,9 +16,8 @@ import dpfda
 from dpfda import PrivateCovariance
 from dpfda.bases.cells import CellGrid
 from dpfda.covariance.components_release import ReleasedComponents
-from dpfda.covariance.pairs import PairEstimate, cells_along
 from dpfda.covariance.release import ReleasedCovariance
-from dpfda.covariance.sparse_release import PARTS, ReleasedSparseCovariance
+from dpfda.covariance.sparse_release import PARTS, PairEstimate, ReleasedSparseCovariance, cells_along
 from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.front import main

@@ -24,8 +24,8 @@ from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, Sto
 from dpfda.front.app import app
 from dpfda.mean import two_looks
 from dpfda.mean.radius import distances
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, TOLERATED, CloserMean, Excess
-from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.two_looks import MOST
 from dpfda.mechanisms import COUNT_SCALE

@@ -16,7 +16,7 @@ from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.bases.ordinary import ordinary_curves
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.estimates.box_law import constant_evidence
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.vector.estimator import summed_together
 from dpfda.mean.vector.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
 from dpfda.noise import (

@@ -60,8 +60,8 @@ from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mean.found_release import FoundMean
 from dpfda.mean.running.release import ReleasedRunningMean
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.staged_release import CloserMean
-from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.variance_release import MeanAndVariance
 from dpfda.mean.vector.release import ReleasedVector

@@ -12,7 +12,7 @@ from dpfda.bases.grids import first_signs, frozen
 from dpfda.bases.protocol import Basis
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 # Functions whose share of the variance is below this are zero to rounding.
 RELATIVE_RANK = 1e-10

@@ -34,7 +34,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
 from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import whole
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 # Eigenvalues below this share of the largest are indistinguishable from rounding: off the grid a
 # function is divided by its eigenvalue, which would turn 1e-16 into 1e-6 at this limit.

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.02, 0.25), (1.5, 4.0)
 # On more points than the middle curves are larger and rougher, on fewer smaller and smoother.

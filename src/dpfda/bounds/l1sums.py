@@ -33,8 +33,7 @@ from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import OwnTransform, Rows
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, ROWS_AT_ONCE, square_lengths
-from dpfda.numerics.one_thread import one_thread
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import one_thread, remembered
 
 # How many times the radius a record on the public grid may be long.
 LONGEST = 4

@@ -18,7 +18,7 @@ from dpfda.noise.symmetric import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import readable, shown, whole
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import recomputed
 

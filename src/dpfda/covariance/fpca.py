@@ -19,7 +19,8 @@ from dpfda.records import LongCurves, curves_from_long
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.records.frames import Container
-from dpfda.spine.arguments import (
+from dpfda.spine.base import mixin
+from dpfda.spine.choices import (
     Bounds,
     Columns,
     Functions,
@@ -32,7 +33,6 @@ from dpfda.spine.arguments import (
     Protected,
     Records,
 )
-from dpfda.spine.base import mixin
 from dpfda.spine.curves import POINTS, check_same_grid
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading

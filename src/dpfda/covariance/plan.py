@@ -31,7 +31,7 @@ from dpfda.noise import KNormNoise, achieved_guarantee, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
@@ -40,7 +40,7 @@ from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanAgain, check, recomputed, said_by
 from dpfda.publication.distances import DISTANCE
 from dpfda.publication.moments import RadiusChoice
-from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
+from dpfda.publication.planners import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.staged import RADIUS, Selection
 

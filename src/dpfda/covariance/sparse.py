@@ -4,7 +4,8 @@
 one unit, whatever its visits are (`Observations.pair_shares`): the table is one of shares, and how much
 noise it needs is `dpfda.noise.shares`. Center and reach of deviations are public: stated,
 or those of a mean that was released before, given which the shares are a function of that unit alone.
-Both releases compose to the whole. All the rest follows the noisy tables (`dpfda.covariance.pairs`).
+Both releases compose to the whole. All the rest follows the noisy tables
+(`dpfda.covariance.sparse_release`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import equally_spaced
 from dpfda.covariance.components_release import stated_reach
 from dpfda.covariance.deviations import Deviations
-from dpfda.covariance.pairs import cells_along
-from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
+from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance, cells_along
 from dpfda.covariance.strategies import MEAN, MOMENTS, Center, MatrixNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats

@@ -44,9 +44,8 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
-from dpfda.publication.again import Designed
 from dpfda.publication.distances import Draw
-from dpfda.publication.trials import ORDINARY, large
+from dpfda.publication.planners import ORDINARY, Designed, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zoomed_part
 from dpfda.records.points import PlacedPoints
 from dpfda.releases.words import points_words

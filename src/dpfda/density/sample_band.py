@@ -23,7 +23,7 @@ from dpfda.density.peaks import Inside
 from dpfda.estimates.histospline import Smoother
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import known
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
 

@@ -1,7 +1,7 @@
 """A second look into the cells where noisy counts show peaks, and how it is paid for.
 
 With epsilon for the counts and a public share a, counts S of the cells are drawn with noise twice
-(`dpfda.noise.twice`): with L, whose scale gives epsilon, and with L + W, whose scale gives
+(`dpfda.noise.repeated`): with L, whose scale gives epsilon, and with L + W, whose scale gives
 (1 - a) epsilon. A public rule looks for peaks in the latter (`dpfda.density.peaks`).
 
 - It finds none: S + L is published, and nothing else.
@@ -30,7 +30,7 @@ from dpfda.bases.scales import Scale
 from dpfda.density.peaks import Inside
 from dpfda.density.release import ReleasedDensity
 from dpfda.noise import KNormNoise, NoiseLaw, knorm_noise
-from dpfda.noise.twice import TwiceLaplace
+from dpfda.noise.repeated import TwiceLaplace
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.publication.charging import recomputed

@@ -49,7 +49,7 @@ from dpfda.estimates.widths import Widths, check_offered, differences
 from dpfda.noise import NoiseLaw
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 
 # From the second version on the law of boxes is followed; from the third on effects are mostly small.
 VERSION = 3

@@ -28,8 +28,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import Trial, TriedPlan, planner, stamp
+from dpfda.publication.planners import ORDINARY
 from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
-from dpfda.publication.trials import ORDINARY
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings
 

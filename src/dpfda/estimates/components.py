@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 RANGES, SMOOTH, ROUGH, LEVELS = (0.1, 0.3, 1.0), (4.0, 6.0, 8.0), (2.0, 3.0), (1.0, 1e4)
 # Scales are 10^(-2k/3): the shapes take the first ten, public curves and the local component all.

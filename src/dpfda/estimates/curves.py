@@ -62,7 +62,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 
 # That of a constant, for each cell: near-constant shapes explain it nearly as well, and the more so the
 # more cells there are.

@@ -39,7 +39,7 @@ from dpfda.estimates.curves import CONSTANT
 from dpfda.noise import BoxNoise, NoiseLaw
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 
 # Frequencies that the prior counts along an axis, over the number of cells.
 BEYOND = 4

@@ -21,7 +21,7 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, interpolation
 from dpfda.estimates.widths import Widths
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 
 # Variance of a curve's value, in squared distances between the bounds, and how far along the domain the
 # rough part of it reaches.

@@ -58,9 +58,9 @@ from dpfda.estimates.draws import CountNoise, deviations, spread
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
 from dpfda.numerics.specials import gamma_chance, gamma_quantile
+from dpfda.numerics.speed import one_thread
 
 RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0, "cycle": 6.0}
 BROWNIAN: Mapping[str, float] = {"rough2": 1.0}

@@ -14,12 +14,11 @@ import numpy as np
 from dpfda.bases.kernels import parse_kernel
 from dpfda.bases.ordinary import Outlook
 from dpfda.machines.defaults import chosen_features, chosen_solver, descends, epsilon_of
-from dpfda.machines.errors import noise_at_inputs
+from dpfda.machines.errors import noise_at_inputs, widths
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
-from dpfda.machines.weights import widths
 from dpfda.noise import NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -35,7 +34,7 @@ from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import PlanAgain, charge, planner, said_by, stamp
 from dpfda.records.features import FeatureMap, InputBox, RootFeatures
 from dpfda.records.features.linear import POWERS
-from dpfda.spine.arguments import Kernel
+from dpfda.spine.choices import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 
 # What is known of the noise in the function, by the solver.

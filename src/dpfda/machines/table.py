@@ -28,8 +28,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
+from dpfda.publication.planners import ORDINARY
 from dpfda.publication.tables import CornersPlan, ShareTable
-from dpfda.publication.trials import ORDINARY
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
 from dpfda.releases.shares import NoisyShares

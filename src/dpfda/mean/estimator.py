@@ -11,9 +11,8 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
-from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, staged_plan
-from dpfda.mean.strategies import TwoLooks, is_one_look, mechanism_of_look, strategy_of
+from dpfda.mean.settings import TwoLooks, is_one_look, mechanism_of_look, read_public_curves, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import LooksPlan, single
 from dpfda.mean.variants import (
@@ -37,7 +36,7 @@ from dpfda.records.frames import Container
 from dpfda.records.queries import queried, sum_of_query
 from dpfda.records.weights import Weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.arguments import (
+from dpfda.spine.choices import (
     Bounds,
     Columns,
     Functions,
@@ -49,8 +48,12 @@ from dpfda.spine.arguments import (
     Protected,
     PublicCurves,
     Records,
+    check_choices,
+    in_cycles,
+    is_basis,
+    mean_plan,
+    public_size,
 )
-from dpfda.spine.choices import check_choices, in_cycles, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, readable, refuse_pooled
 from dpfda.spine.embedding import own_fit

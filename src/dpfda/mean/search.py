@@ -24,8 +24,8 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.found_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.staged_release import FIRST
-from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged, published, sides_of
 from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import NoiseLaw

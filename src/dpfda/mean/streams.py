@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import numpy as np
 
 from dpfda.bounds import Search
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.two_looks import single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
@@ -22,8 +22,16 @@ from dpfda.publication.means import ReleasedMean
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.frames import Container
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
-from dpfda.spine.choices import check_count
+from dpfda.spine.choices import (
+    Bounds,
+    Functions,
+    Labels,
+    Noise,
+    Number,
+    PublicCurves,
+    Records,
+    check_count,
+)
 from dpfda.spine.curves import check_same_grid
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.sums import Readable, Summation

@@ -30,8 +30,8 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, reach_of
-from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
@@ -42,7 +42,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split

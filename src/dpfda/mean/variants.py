@@ -25,7 +25,7 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.settings import TwoLooks
 from dpfda.mean.streams import InBlocks
 from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.mean.vector.together import publish_together
@@ -42,8 +42,7 @@ from dpfda.records import Curves
 from dpfda.records.frames import Container
 from dpfda.records.weights import Weights, check_weights, weight_shares
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.arguments import Beside, Labels, Records
-from dpfda.spine.choices import check_choices
+from dpfda.spine.choices import Beside, Labels, Records, check_choices
 from dpfda.spine.curves import is_pooled
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (

@@ -44,7 +44,7 @@ def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | No
     """
     if not files:
         return None
-    from dpfda.mean.public_curves import PublicCurve
+    from dpfda.mean.settings import PublicCurve
     from dpfda.releases.function import ReleasedFunction
 
     made: list[Callable[..., object]] = []

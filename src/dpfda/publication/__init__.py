@@ -1,6 +1,5 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
-from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.distances import Draw
@@ -9,7 +8,7 @@ from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.parallel import publish_parallel
 from dpfda.publication.plan import Plan, Prepared, said_by
-from dpfda.publication.trials import Trial, TriedPlan
+from dpfda.publication.planners import PlanAgain, Trial, TriedPlan, planner
 
 __all__ = [
     "COUNT_SHARE", "Draw", "EXACT", "MeanPlan", "Plan", "PlanAgain", "PlanOfMeans", "Prepared",

@@ -30,9 +30,8 @@ from dpfda.noise import BoxNoise, BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import known
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import one_thread, remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split

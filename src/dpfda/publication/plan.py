@@ -205,7 +205,7 @@ class Plan(ABC):
         return self.remade(self.guarantee if guarantee is None else checked_guarantee(guarantee), units)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
-        """The plan for another guarantee and number of units; see `dpfda.publication.again`."""
+        """The plan for another guarantee and number of units; see `dpfda.publication.planners`."""
         raise NotImplementedError
 
     def least_epsilon(

@@ -41,11 +41,10 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication.again import Designed
 from dpfda.publication.charging import certified_entry, charge, charged_for
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.plan import said_by
-from dpfda.publication.trials import ORDINARY
+from dpfda.publication.planners import ORDINARY, Designed
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 

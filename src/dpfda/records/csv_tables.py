@@ -1,7 +1,7 @@
 """Text tables (CSV): numbers and labels out of a file.
 
 What a line means depends on that line alone; `dpfda.records.lines` says what it means. A file is read in
-chunks of whole lines. The plain lines of a chunk are read together (`dpfda.records.plain_lines`), the
+chunks of whole lines. The plain lines of a chunk are read together (`dpfda.records.lines`), the
 others one by one, and each record is put where its line stands. Whether a line is plain is asked of
 that line alone, and a plain line is read alike either way, so that chunks and neighbours do not matter.
 """
@@ -24,15 +24,23 @@ import numpy as np
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.words import so_many
-from dpfda.records import plain_lines as plain
 from dpfda.records.cells import MOMENT, NUMBER, OUTSIDE, Dates, UnreadableCellError
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
+    Bytes,
+    Layout,
     Notation,
     StandardInput,
     UnreadableLineError,
     content,
     decoded,
+    empty_lines,
+    kept_bytes,
+    line_starts,
+    plain_lines,
+    plain_pattern,
+    positions_in,
+    read_plain,
     split_cells,
     undecodable,
 )
@@ -192,12 +200,12 @@ class Columns:
         """Read a cell of this column as a number."""
         return self.source.notation.number(text, self.dates if position in self.dated else None)
 
-    def layout(self) -> plain.Layout:
+    def layout(self) -> Layout:
         """What a plain line holds."""
-        numbers = plain.positions_in([i for i in self.numbers if i not in self.dated])
-        texts = plain.positions_in([*self.labels, *self.dated])
+        numbers = positions_in([i for i in self.numbers if i not in self.dated])
+        texts = positions_in([*self.labels, *self.dated])
         width, notation = len(self.source.header), self.source.notation
-        return plain.Layout(width, self.source.delimiter, notation.decimal, numbers, texts, notation.na)
+        return Layout(width, self.source.delimiter, notation.decimal, numbers, texts, notation.na)
 
 
 @contextmanager
@@ -263,13 +271,13 @@ def buffered(values: array[int] | array[float]) -> Cells:
 def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, int]:
     """Read whole lines, of which the first has this number; also how many lines they are."""
     raw = np.frombuffer(chunk if chunk.endswith(b"\n") else chunk + b"\n", dtype=np.uint8)
-    starts = plain.line_starts(raw)
-    records = ~plain.empty_lines(raw, starts)
+    starts = line_starts(raw)
+    records = ~empty_lines(raw, starts)
     layout = columns.layout()
-    pattern = plain.plain_pattern(layout) if raw.size > SMALL else None
+    pattern = plain_pattern(layout) if raw.size > SMALL else None
     easy = np.zeros(records.size, dtype=bool)
     if pattern is not None:
-        easy = records & plain.plain_lines(raw, starts, layout, pattern)
+        easy = records & plain_lines(raw, starts, layout, pattern)
     together = _read_together(raw, starts, easy, columns, layout) if easy.any() else None
     if together is not None and easy.all() and not columns.dated:
         return together._replace(lines=first + np.arange(records.size)), records.size
@@ -293,11 +301,11 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
 
 
 def _read_together(
-    chunk: plain.Bytes, starts: Integers, easy: Flags, columns: Columns, layout: plain.Layout
+    chunk: Bytes, starts: Integers, easy: Flags, columns: Columns, layout: Layout
 ) -> Table | None:
     """The records of the plain lines; a date that cannot be read is infinite."""
-    kept = plain.kept_bytes(chunk, starts, easy)
-    read = plain.read_plain(kept, layout, int(np.diff(starts)[easy].max()))
+    kept = kept_bytes(chunk, starts, easy)
+    read = read_plain(kept, layout, int(np.diff(starts)[easy].max()))
     if read is None or len(read[0]) != np.count_nonzero(easy):
         return None
     found, texts = read

@@ -25,8 +25,8 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import Prepared, planner, recomputed, stamp
-from dpfda.publication.again import Designed
 from dpfda.publication.integers import publish_integers, publish_steps
+from dpfda.publication.planners import Designed
 from dpfda.publication.tables import ShareTable
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels

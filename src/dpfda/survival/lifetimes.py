@@ -21,7 +21,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)

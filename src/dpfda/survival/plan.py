@@ -18,8 +18,8 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Trial, TriedPlan, planner, stamp
+from dpfda.publication.planners import ORDINARY
 from dpfda.publication.tables import ShareTable, TablePlan
-from dpfda.publication.trials import ORDINARY
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels

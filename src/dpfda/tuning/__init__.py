@@ -4,9 +4,8 @@ Tuning that is read from private data is a release of its own. `plug_in` reads n
 for data that the user declares public; `private_selection` pays for the choice.
 """
 
-from dpfda.tuning.rules import PlugIn, matern_decay, plug_in
+from dpfda.tuning.public import CrossValidation, PlugIn, cross_validate, matern_decay, plug_in
 from dpfda.tuning.selection import Selection, Stopping, private_selection
-from dpfda.tuning.validation import CrossValidation, cross_validate
 
 __all__ = [
     "CrossValidation",

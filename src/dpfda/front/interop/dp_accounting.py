@@ -35,7 +35,7 @@ from dpfda.privacy.composition import (
     GaussianLoss,
     LaplaceLoss,
 )
-from dpfda.privacy.composition.items import Released, common
+from dpfda.privacy.composition.costs import Released, common
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent, NeighboringRelation

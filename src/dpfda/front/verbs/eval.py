@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb
-from dpfda.command.running import note, print_json, say
+from dpfda.command.functions import Verb, note, print_json, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import cell, so_many
 

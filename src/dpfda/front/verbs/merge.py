@@ -6,8 +6,7 @@ from pathlib import Path
 
 from dpfda.command import options as o
 from dpfda.command.accounts import opened_account
-from dpfda.command.functions import Verb
-from dpfda.command.running import say
+from dpfda.command.functions import Verb, say
 
 
 def publish(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb
-from dpfda.command.running import say
+from dpfda.command.functions import Verb, say
 
 
 def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:

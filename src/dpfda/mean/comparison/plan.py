@@ -23,8 +23,7 @@ from dpfda.mechanisms.design import adapted, choose
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.one_thread import one_thread
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import one_thread, remembered
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
@@ -35,8 +34,7 @@ from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.arguments import Beside, Records
-from dpfda.spine.choices import check_groups
+from dpfda.spine.choices import Beside, Records, check_groups
 from dpfda.spine.memberships import IN_TWO, by_value, crossed, divided, none_of
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings

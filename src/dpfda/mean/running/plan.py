@@ -34,7 +34,7 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
 from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_on_body
-from dpfda.noise.summed import SummedNoise
+from dpfda.noise.repeated import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, whole

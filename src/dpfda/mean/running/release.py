@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows, norm_of
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, Width
-from dpfda.noise.summed import SummedNoise
+from dpfda.noise.repeated import SummedNoise
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.numerics.words import several

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.strategies import refuse_two_looks
+from dpfda.mean.settings import refuse_two_looks
 from dpfda.mean.two_looks import single
 from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
@@ -17,15 +17,14 @@ from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import is_native, is_plain
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.gridrules import SideBySide
-from dpfda.numerics.gridsums import grid_sum
+from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of
 from dpfda.records.doors import door_of
 from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import read_keys
-from dpfda.spine.arguments import (
+from dpfda.spine.choices import (
     Bounds,
     Columns,
     Functions,
@@ -36,8 +35,9 @@ from dpfda.spine.arguments import (
     Place,
     Protected,
     Records,
+    check_choices,
+    check_interval,
 )
-from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading

@@ -48,9 +48,8 @@ from dpfda.mechanisms.design.lines import WORTH_A_DELTA, line_design, line_power
 from dpfda.noise import BoxNoise, BoxPartNoise, laws_of, pure_budget
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import readable
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import one_thread, remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 
 # Shorter grids have no cells to speak of.

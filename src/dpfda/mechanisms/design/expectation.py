@@ -18,7 +18,7 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 
 # Means that are simulated, each with two releases.
 DRAWS = 720

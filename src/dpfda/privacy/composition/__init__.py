@@ -17,8 +17,7 @@ from dpfda.privacy.composition.conversions import (
     zcdp_delta,
     zcdp_epsilon,
 )
-from dpfda.privacy.composition.costs import Cost, filter_charge, gaussian_limit
-from dpfda.privacy.composition.items import Charge, Released
+from dpfda.privacy.composition.costs import Charge, Cost, Released, filter_charge, gaussian_limit
 from dpfda.privacy.composition.losses import (
     ApproximateLoss,
     BlockLoss,

@@ -23,9 +23,8 @@ from fractions import Fraction
 from dpfda.numerics.errors import ConversionError, ParameterError
 from dpfda.numerics.parameters import choice, exact, readable, shown
 from dpfda.privacy.composition.conversions import gaussian_epsilon, zcdp_epsilon
-from dpfda.privacy.composition.costs import Cost
+from dpfda.privacy.composition.costs import Cost, Released, common
 from dpfda.privacy.composition.distributions import composed_epsilon
-from dpfda.privacy.composition.items import Released, common
 from dpfda.privacy.composition.losses import loss_of
 from dpfda.privacy.composition.risk import AttackRisk, attack_risk
 from dpfda.privacy.guarantees import (

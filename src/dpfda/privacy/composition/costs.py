@@ -1,4 +1,4 @@
-"""What a release, or a stage of it, costs: a guarantee, and the privacy loss that is known of it.
+"""What a release, or a stage of it, costs, and which costs are to be added up: each charge once.
 
 What may be spent where each release's loss, too, is chosen by what was released before.
 
@@ -16,10 +16,11 @@ docs/composition.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar, Protocol, runtime_checkable
 
 from flint import acb, arb
 
@@ -27,6 +28,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import PRECISION, at_least, enclosed, precision, turning, upper_end
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.specials import narrowed
+from dpfda.privacy.caveats import Caveat, HasCaveats, check_covered
 from dpfda.privacy.composition.block_profile import loss_weights
 from dpfda.privacy.composition.conversions import for_replace_one, gaussian_delta
 from dpfda.privacy.composition.losses import (
@@ -41,7 +43,14 @@ from dpfda.privacy.composition.losses import (
     RangeLoss,
     loss_of,
 )
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, checked_guarantee, within
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    checked_guarantee,
+    within,
+)
 
 # Of symmetric additive laws, which one Laplace variable of their epsilon covers.
 SYMMETRIC = (LaplaceLoss, BlockLoss, BlocksLoss)
@@ -251,3 +260,139 @@ def _smoothed(loss: PureLoss | LaplaceLoss | RangeLoss | BlockLoss, buffer: Frac
         return sine**power * (first + second * square) * (-((e * cosine) ** 2) / (2 * b)).exp()
 
     return arb(acb.integral(integrand, 0, arb.pi(), rel_tol=arb(2) ** -90, abs_tol=arb(2) ** -90).real)
+
+
+class Charged(HasCaveats, Protocol):
+    """What composition reads of a certificate."""
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage: what tells its charge from all others, ending with the cost."""
+
+    @property
+    def neighbours(self) -> Neighbours: ...
+    @property
+    def unit(self) -> str | None: ...
+
+
+@runtime_checkable
+class Released(Protocol):
+    """Anything that carries a certificate: a release of any kind, a session, a private selection."""
+
+    @property
+    def certificate(self) -> Charged:
+        """What it promises and what it cost."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a ledger charged for one release, whose stages it does not name.
+
+    Parameters
+    ----------
+    identity : str
+        The release's, which is found again in its files.
+    costs : tuple of Cost
+        All that was charged, under `neighbours`.
+    neighbours : Neighbours
+    unit : str or None
+        None where it was charged in advance and no release has stated it.
+    """
+
+    identity: str
+    costs: tuple[Cost, ...]
+    neighbours: Neighbours
+    unit: str | None
+    # A ledger's rows are each fit of a search; what its scores tell, its listing says.
+    caveats: ClassVar[tuple[Caveat, ...]] = ()
+
+    @property
+    def certificate(self) -> Charge:
+        """Itself, so that it is added up where releases are."""
+        return self
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage, what tells its charge from all others."""
+        return tuple((self.identity, f"{i}", cost) for i, cost in enumerate(self.costs))
+
+
+@dataclass(frozen=True)
+class Common:
+    """Costs that can be added.
+
+    costs: All under `neighbours`.
+    neighbours: None where only bare costs were given, without their relation.
+    unit: The privacy unit; None where only bare costs were given.
+    charged: How many charges of their own the items are: releases, and bare costs.
+    repeated: Of each item, whether it adds nothing, because what it costs is counted with another.
+    """
+
+    costs: tuple[Cost, ...]
+    neighbours: Neighbours | None
+    unit: str | None
+    charged: int
+    repeated: tuple[bool, ...]
+
+
+def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None) -> Common:
+    """Costs of all items under one neighbour relation and for one privacy unit.
+
+    A stage of a release is counted once, however many derivatives, parts and copies of the release are
+    listed: they carry one identity. Releases that were charged separately never do, whatever they cost.
+    What a ledger charged for a release is all that it cost: its files add nothing to that.
+
+    Raises ParameterError if units differ, or the relation of a bare guarantee is not known. Raises
+    NotCoveredError if a release is more than its guarantee covers.
+    """
+    certificates = [item.certificate for item in items if isinstance(item, Released)]
+    check_covered(certificates)
+    unit = _one_unit({certificate.unit for certificate in certificates if certificate.unit})
+    relations = {certificate.neighbours for certificate in certificates}
+    given = None if neighbours is None else Neighbours.parse(neighbours)
+    bare = len(certificates) < len(items)
+    if bare and given is None:
+        if len(relations) > 1:
+            raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
+        given = next(iter(relations), None)
+    if bare and given is not None:
+        relations.add(given)
+    mixed = len(relations) > 1
+    costs: list[Cost] = []
+    seen: set[tuple[str, str, Cost]] = set()
+    whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
+    repeated: list[bool] = []
+    for item in items:
+        own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
+        held = () if isinstance(item, Charge) else whole
+        new = [
+            cost for key, cost in parts
+            if key is None or (key not in seen and (key[0], cost) not in held)
+        ]  # fmt: skip
+        seen |= {key for key, _ in parts if key is not None}
+        repeated.append(not new)
+        convert = mixed and own is Neighbours.ADD_REMOVE
+        costs += [cost.for_replace_one() for cost in new] if convert else new
+    relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
+    identities = {charge[0] for made in certificates for charge in made.charges}
+    charged = len(identities) + len(items) - len(certificates)
+    return Common(tuple(costs), relation, unit, charged, tuple(repeated))
+
+
+def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:
+    """The costs of an item, each with what tells its charge from others; None where nothing does."""
+    if isinstance(item, Released):
+        # The cost is part of the key: where files disagree on it, both are counted.
+        return [(charge, charge[-1]) for charge in item.certificate.charges]
+    return [(None, item)]
+
+
+def _one_unit(units: set[str]) -> str | None:
+    if len(units) > 1:
+        raise ParameterError(
+            "releases",
+            "protect the same privacy unit",
+            " and ".join(repr(unit) for unit in sorted(units)),
+            "Where a unit has at most k of the other, use for_group(guarantee, k) and add guarantees.",
+        )
+    return next(iter(units), None)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed

@@ -17,7 +17,7 @@ from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
-from dpfda.numerics.remembered import remembered
+from dpfda.numerics.speed import remembered
 from dpfda.records.features.inputs import InputBox, by_blocks, inputs_words, padded
 
 if TYPE_CHECKING:

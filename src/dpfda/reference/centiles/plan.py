@@ -16,7 +16,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
-from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.speed import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, said_by, stamp

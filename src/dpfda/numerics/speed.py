@@ -1,4 +1,4 @@
-"""Results of public arguments, remembered within a process by the arguments' content.
+"""What makes public computations fast: results that a process remembers, and BLAS in one thread.
 
 For functions of public numbers alone: whoever measures time learns whether the same arguments were there
 before. What is remembered is shared, so its arrays become read-only.
@@ -7,14 +7,21 @@ before. What is remembered is shared, so its arrays become read-only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, partial, wraps
-from typing import Generic, ParamSpec, TypeVar
+from functools import cache, lru_cache, partial, wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -150,3 +157,46 @@ def _freeze(value: object) -> None:
     elif is_dataclass(value) and not isinstance(value, type):
         for each in fields(value):
             _freeze(getattr(value, each.name))
+
+
+_LOCK = threading.Lock()
+_inside, _both = 0, False
+_limit = ExitStack()
+
+
+@contextmanager
+def one_thread(scipy: bool = True) -> Iterator[None]:
+    """Hold BLAS to one thread, in the whole process, until the last of those inside has left.
+
+    Some builds of OpenBLAS then keep the one thread, where another thread was the first to enter.
+
+    scipy: Whether SciPy's is loaded and held, too. Loading it takes longer than a small plan.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     pass
+    """
+    global _inside, _both  # noqa: PLW0603
+    with _LOCK:
+        _inside += 1
+        if _inside == 1 or (scipy and not _both):
+            _both = scipy
+            _limit.enter_context(_controller(scipy).limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _inside -= 1
+            if _inside == 0:
+                _limit.close()
+
+
+@cache
+def _controller(scipy: bool) -> ThreadpoolController:
+    # NumPy and SciPy may each bring a BLAS: both must be loaded to be found. Finding them takes time.
+    if scipy:
+        import_module("scipy.linalg")
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
