@@ -36,12 +36,13 @@ from dpfda.releases.bands import (
     Band,
     Of,
     check_level,
+    checked,
     largest_size,
     limits_of,
     settled,
     simulated_widths,
 )
-from dpfda.releases.base import LEVEL, Column, checked
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction

@@ -24,10 +24,10 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError, StorageError
-from dpfda.numerics.parameters import flag, shown
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of
+from dpfda.releases.bands import Asked, Band, Of, Variance, checked
 from dpfda.releases.facts import report
 from dpfda.releases.files import free_name, other_kind, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
@@ -340,30 +340,6 @@ def load(path: str | Path, kernel: object = None) -> Release:
 
 
 __all__ = ["LEVEL", "Column", "Release", "load"]
-
-
-def unstated(release: Published, of: str) -> str:
-    """Why a release states no such band."""
-    if of == "population":
-        return "What other units would add is not known for it."
-    noise = release._claims()[0].of == "noise"
-    about = f"Its band is about {'the privacy noise' if noise else 'noise and sampling together'}."
-    return about if of == "noise" else f"{release._unseen} {about}"
-
-
-def checked(release: Published, level: float, simultaneous: bool, of: Of | None, exact: bool) -> Asked:
-    """Which band of a release is asked for; the first that it states by default.
-
-    Raises ParameterError if the level is none, or the release states no such band.
-    """
-    level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
-    if check_of(of) not in (None, *stated):
-        words = f"be {' or '.join(map(repr, stated))} for this {release._CALLED}"
-        raise ParameterError("of", words, repr(of), unstated(release, str(of)))
-    if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
-        words = "be left out here: it is for $of, where what was measured is drawn as well"
-        raise ParameterError("exact", words, "True", of="noise")
-    return Asked(level, simultaneous, of or ("noise" if exact else stated[0]), exact)
 
 
 class Banded(Release):
