@@ -136,7 +136,8 @@ def _check_refusal(estimator: Estimator, rows: Floats, others: Sequence[object])
 def _listening() -> Iterator[list[tuple[int, ...]]]:
     """The exact totals of all sums that get noise meanwhile.
 
-    Counts are released as they are: which numbers are added up may follow from a noisy count.
+    Counts are released as they are: which numbers are added up may follow from a noisy count. What is
+    told of sums and a line that was released is none of them: it follows from the line's noise.
     """
     heard: list[tuple[int, ...]] = []
     said, counted = IntegerSum.with_noise, IntegerSum.count_with_noise
@@ -150,7 +151,13 @@ def _listening() -> Iterator[list[tuple[int, ...]]]:
     def count_with_noise(total: IntegerSum, _: int, scale: int) -> int:
         return counted(total, 0, scale)
 
-    with mock.patch.multiple(IntegerSum, with_noise=with_noise, count_with_noise=count_with_noise):
+    def one_number(*_: object, **__: object) -> IntegerSum:
+        return IntegerSum.of([0])
+
+    with (
+        mock.patch.multiple(IntegerSum, with_noise=with_noise, count_with_noise=count_with_noise),
+        mock.patch.object(IntegerSum, "one_number", one_number),
+    ):
         yield heard
 
 
