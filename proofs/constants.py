@@ -24,7 +24,7 @@ INTEGERS = {
     "share_bits": ("noise/shares.py", "EXPONENT"),
     "weight_bits": ("publication/tables.py", "WEIGHT"),
     "value_bits": ("publication/tables.py", "VALUE"),
-    "grid_bits": ("numerics/gridsums.py", "BITS"),
+    "grid_bits": ("numerics/gridrules.py", "BITS"),
     "grid_rows": ("numerics/gridsums.py", "ROWS_AT_ONCE"),
     "most_terms": ("numerics/enclosures.py", "MOST_TERMS"),
     "factors": ("numerics/enclosures.py", "FACTORS"),

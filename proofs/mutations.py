@@ -133,7 +133,7 @@ MUTATIONS = [
     ),
     (
         "bits of an integer on the grid",
-        "src/dpfda/numerics/gridsums.py",
+        "src/dpfda/numerics/gridrules.py",
         "BITS = 30",
         "BITS = 31",
         "Exact",

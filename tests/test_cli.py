@@ -18,8 +18,8 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.command.functions import progress_bar
 from dpfda.command.planning import plan_view
+from dpfda.command.running import progress_bar
 from dpfda.datasets import load_temperatures
 from dpfda.front import main
 from dpfda.front.app import app

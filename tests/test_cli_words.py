@@ -227,4 +227,4 @@ def test_one_function_prints() -> None:
         if re.search(r"typer\.echo\(|\bprint\(|secho\(", path.read_text(encoding="utf-8"))
     ]
     # The version is our own word; so is what is said where the package that prints is missing.
-    assert sorted(printing) == ["__init__.py", "app.py", "functions.py"]
+    assert sorted(printing) == ["__init__.py", "app.py", "running.py"]

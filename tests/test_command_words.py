@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dpfda import Ledger, PrivateCovariance, PrivateMean, PrivateQuantiles, load
 from dpfda.command.declared import SHORT
-from dpfda.command.functions import typed
+from dpfda.command.running import typed
 from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs

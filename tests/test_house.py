@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,25 @@ def test_ten_files_to_read_first_are_there_and_short() -> None:
     names = re.findall(r"^\d+\. `([\w/]+\.py)`", page, re.MULTILINE)
     assert len(names) == 10
     assert sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in names) <= 1500
+
+
+def imported(path: Path, modules: set[str]) -> set[str]:
+    """The modules of the package that a file imports anywhere, for types alone as well."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    lines = [(node.module, node.names) for node in nodes if isinstance(node, ast.ImportFrom)]
+    named = [(f"{module}.{each.name}", module) for module, names in lines for each in names]
+    return {whole if whole in modules else module for whole, module in named} & modules
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    files = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    arrows = {name: imported(path, {*files}) - {name} for name, path in files.items()}
+    assert sum(map(len, arrows.values())) > 2000
+    TopologicalSorter(arrows).prepare()
+    # Where a base imported what derives from it, that would be found.
+    arrows["dpfda.releases.published"].add("dpfda.releases.base")
+    with pytest.raises(CycleError):
+        TopologicalSorter(arrows).prepare()

@@ -37,7 +37,8 @@ from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import BudgetError, LedgerError, RefusedMechanismError
-from dpfda.numerics.gridsums import GridRule, SideBySide, grid_sum, integers
+from dpfda.numerics.gridrules import GridRule, SideBySide
+from dpfda.numerics.gridsums import grid_sum, integers
 from dpfda.numerics.twofold import Twofold
 from dpfda.privacy.composition import Cost, LaplaceLoss, PureLoss, gaussian_limit
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP

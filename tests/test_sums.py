@@ -30,7 +30,8 @@ from dpfda.mechanisms.laplace import Laplace
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.embedding import Rows
-from dpfda.numerics.gridsums import GridRule, grid_sum, integers
+from dpfda.numerics.gridrules import GridRule
+from dpfda.numerics.gridsums import grid_sum, integers
 
 GRID = np.linspace(0.0, 1.0, 37)
 BASIS = KernelBasis.on_grid(Matern(0.2, nu=1.5), GRID)

@@ -37,7 +37,7 @@ from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.stated import Bound, L2Ball, ValueBounds
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import OwnTransform, transform_matrix
-from dpfda.numerics.gridsums import BITS, GridRule
+from dpfda.numerics.gridrules import BITS, GridRule
 from dpfda.numerics.speed import remembered
 
 # Rounding the matrix may move |A|_2^2 by 2^-MATRIX_BITS, and orthonormality may fail by this much.

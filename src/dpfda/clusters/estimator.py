@@ -23,7 +23,7 @@ from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import planner, stamp
 from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
-from dpfda.spine.choices import Bounds, Functions, Number, Payer, Place, Protected
+from dpfda.spine.arguments import Bounds, Functions, Number, Payer, Place, Protected
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.vectors import Choices, OfVectors, VectorPlan, divisor_for
 

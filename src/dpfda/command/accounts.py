@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpfda.command.functions import FAILED, fail, note, print_json, say
+from dpfda.command.running import FAILED, fail, note, print_json, say
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
 from dpfda.command.columns import parse_points, weights_planned
 from dpfda.command.declared import REQUIRED, Given
-from dpfda.command.functions import note, print_json, say, warn
 from dpfda.command.options import POINTS
 from dpfda.command.publishing import Publication, kernel_on
+from dpfda.command.running import note, print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole

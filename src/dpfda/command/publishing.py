@@ -15,8 +15,8 @@ from dpfda.command import options as o
 from dpfda.command.accounts import Account, foreseen_charge, listed, opened_account, tell_dry_run
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option, documented
-from dpfda.command.functions import FAILED, fail, note, tell, warn
 from dpfda.command.reading import Reader, located
+from dpfda.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.words import so_many
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from dpfda.command import columns as c
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.functions import progress_bar
+from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, InPython, Location, ParameterError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dpfda.numerics.parameters import below_one, curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
-from dpfda.spine.choices import Bounds
+from dpfda.spine.arguments import Bounds
 
 
 def center_word(center: object) -> str | None:

@@ -50,7 +50,7 @@ from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Bounds,
     Columns,
     Functions,
@@ -62,11 +62,8 @@ from dpfda.spine.choices import (
     Place,
     Protected,
     Records,
-    check_choices,
-    check_interval,
-    mean_plan,
-    public_size,
 )
+from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, refuse_pooled, unit_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels

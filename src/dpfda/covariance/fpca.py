@@ -19,8 +19,7 @@ from dpfda.records import LongCurves, curves_from_long
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.records.frames import Container
-from dpfda.spine.base import mixin
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Bounds,
     Columns,
     Functions,
@@ -33,6 +32,7 @@ from dpfda.spine.choices import (
     Protected,
     Records,
 )
+from dpfda.spine.base import mixin
 from dpfda.spine.curves import POINTS, check_same_grid
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading

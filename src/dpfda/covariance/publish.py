@@ -43,7 +43,7 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.moments import filled, nearest_positive
 from dpfda.releases.staged import Selection
-from dpfda.spine.choices import Beside, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings

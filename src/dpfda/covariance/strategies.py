@@ -18,7 +18,7 @@ from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
 from dpfda.publication import COUNT_SHARE
 from dpfda.publication.distances import DISTANCE
 from dpfda.releases.staged import RADIUS
-from dpfda.spine.choices import Number, PublicCurve
+from dpfda.spine.arguments import Number, PublicCurve
 from dpfda.spine.settings import Gathered
 
 # Below this number of units times epsilon half of the records are better than a share for a mean.

@@ -24,7 +24,7 @@ from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     AxisScale,
     Columns,
     Edges,
@@ -35,8 +35,8 @@ from dpfda.spine.choices import (
     Place,
     Protected,
     Records,
-    check_choices,
 )
+from dpfda.spine.choices import check_choices
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading

@@ -27,7 +27,7 @@ from dpfda.numerics.parameters import choice, real, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.choices import Kernel
+from dpfda.spine.arguments import Kernel
 
 # Public points along an axis, by dimension, to which points are moved.
 GRID = {1: 512, 2: 48, 3: 14}

@@ -17,7 +17,8 @@ from dpfda.publication import Prepared, said_by
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.records.frames import Container
 from dpfda.records.points import cell_weights, points_from_array
-from dpfda.spine.choices import Beside, Records, check_count
+from dpfda.spine.arguments import Beside, Records
+from dpfda.spine.choices import check_count
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 

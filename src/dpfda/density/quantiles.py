@@ -37,18 +37,8 @@ from dpfda.records.frames import Container
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.records.weights import Weights, check_weights, whole_weights
-from dpfda.spine.choices import (
-    AxisScale,
-    Labels,
-    Number,
-    Payer,
-    Place,
-    Protected,
-    Records,
-    all_count,
-    check_choices,
-    public_size,
-)
+from dpfda.spine.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.choices import all_count, check_choices, public_size
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, read_labels
 

@@ -30,7 +30,7 @@ from dpfda.records.covariates import (
 )
 from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
-from dpfda.spine.choices import Beside, Columns, Number, Records
+from dpfda.spine.arguments import Beside, Columns, Number, Records
 from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_curves, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates

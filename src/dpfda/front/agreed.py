@@ -30,7 +30,8 @@ from dpfda.publication.custody import Agreement, Card
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.publication.shares import SharedLaw
 from dpfda.releases.files import DAMAGE
-from dpfda.spine.choices import Columns, is_basis
+from dpfda.spine.arguments import Columns
+from dpfda.spine.choices import is_basis
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, one_sum
 from dpfda.spine.settings import Gathered

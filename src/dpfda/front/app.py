@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from dpfda.command.functions import (
-    CONTEXT,
-    EXIT_CODES,
-    Group,
-    command_of,
-    epilog,
-    examples_below,
-    listed,
-    plainly_read,
-)
+from dpfda.command.functions import CONTEXT, Group, command_of, examples_below, listed, plainly_read
+from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
 from dpfda.numerics.scan import Late
 from dpfda.numerics.words import visible

@@ -24,7 +24,7 @@ from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_
 from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
-from dpfda.spine.choices import Beside, Columns, Labels, Records
+from dpfda.spine.arguments import Beside, Columns, Labels, Records
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum
 

@@ -20,8 +20,8 @@ from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.labels import Key, key_order, label_key, plain_label
+from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.base import available_if, mixin
-from dpfda.spine.choices import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.memberships import NONE, OTHER, level_key, members, none_of
 from dpfda.spine.settings import Reading
 

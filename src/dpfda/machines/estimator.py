@@ -33,7 +33,8 @@ from dpfda.records.curves import REPLACE
 from dpfda.records.features import FeatureMap, InputBox
 from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import unit_codes
-from dpfda.spine.choices import Beside, Bounds, Labels, Records, check_choices, public_size
+from dpfda.spine.arguments import Beside, Bounds, Labels, Records
+from dpfda.spine.choices import check_choices, public_size
 from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, Rows

@@ -34,7 +34,7 @@ from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import PlanAgain, charge, planner, said_by, stamp
 from dpfda.records.features import FeatureMap, InputBox, RootFeatures
 from dpfda.records.features.linear import POWERS
-from dpfda.spine.choices import Kernel
+from dpfda.spine.arguments import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 
 # What is known of the noise in the function, by the solver.

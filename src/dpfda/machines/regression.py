@@ -14,8 +14,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.records.features.inputs import FeatureMap
+from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.base import mixin
-from dpfda.spine.choices import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.settings import Reading
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from dpfda.records.frames import Container
 from dpfda.records.queries import queried, sum_of_query
 from dpfda.records.weights import Weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Bounds,
     Columns,
     Functions,
@@ -48,12 +48,8 @@ from dpfda.spine.choices import (
     Protected,
     PublicCurves,
     Records,
-    check_choices,
-    in_cycles,
-    is_basis,
-    mean_plan,
-    public_size,
 )
+from dpfda.spine.choices import check_choices, in_cycles, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, readable, refuse_pooled
 from dpfda.spine.embedding import own_fit

@@ -18,7 +18,7 @@ from dpfda.publication import MeanPlan, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, units
-from dpfda.spine.choices import Beside, Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.curves import read_curves, readable, unit_curves
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings

@@ -13,7 +13,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DpfdaError
-from dpfda.numerics.gridsums import FromLine, GridRule
+from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.parameters import known
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication import EXACT, Draw, MeanPlan, recomputed

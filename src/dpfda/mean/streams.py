@@ -22,16 +22,8 @@ from dpfda.publication.means import ReleasedMean
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.frames import Container
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.choices import (
-    Bounds,
-    Functions,
-    Labels,
-    Noise,
-    Number,
-    PublicCurves,
-    Records,
-    check_count,
-)
+from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
+from dpfda.spine.choices import check_count
 from dpfda.spine.curves import check_same_grid
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.sums import Readable, Summation

@@ -42,7 +42,8 @@ from dpfda.records import Curves
 from dpfda.records.frames import Container
 from dpfda.records.weights import Weights, check_weights, weight_shares
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.choices import Beside, Labels, Records, check_choices
+from dpfda.spine.arguments import Beside, Labels, Records
+from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import is_pooled
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (

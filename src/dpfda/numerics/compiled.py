@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers, doubles, is_direct
-
-if TYPE_CHECKING:
-    from dpfda.numerics.gridsums import FromLine, Rule
+from dpfda.numerics.gridrules import FromLine, Rule
 
 # How records are read, and which of them are whose: see `read_and_sum`.
 Reading: TypeAlias = tuple[bool, bool, Floats, Floats, float, float]

@@ -23,7 +23,8 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, Kept
-from dpfda.numerics.gridsums import GridRule, integers
+from dpfda.numerics.gridrules import GridRule
+from dpfda.numerics.gridsums import integers
 from dpfda.records.arrow import NamedRows, guarded
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.curves import Curves, units

@@ -20,19 +20,8 @@ from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.reference.plan import ReferencePlan
 from dpfda.reference.release import ReleasedReferenceBand
-from dpfda.spine.choices import (
-    Bounds,
-    Columns,
-    Labels,
-    Number,
-    Payer,
-    Place,
-    Protected,
-    Records,
-    check_choices,
-    check_count,
-    value_bounds,
-)
+from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings

@@ -16,17 +16,8 @@ from dpfda.records.labels import units_of
 from dpfda.releases.function import level_name
 from dpfda.sampler.plan import GroupsPlan, SamplerPlan, sampler_plan
 from dpfda.sampler.release import ReleasedCurveSampler
-from dpfda.spine.choices import (
-    Bounds,
-    Columns,
-    Functions,
-    Labels,
-    Number,
-    Payer,
-    Place,
-    Protected,
-    value_bounds,
-)
+from dpfda.spine.arguments import Bounds, Columns, Functions, Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.memberships import (

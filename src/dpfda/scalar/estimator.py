@@ -28,7 +28,7 @@ from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.labels import units_of
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
-from dpfda.spine.choices import Bounds, Functions, Labels, Number, Payer, Place, Protected
+from dpfda.spine.arguments import Bounds, Functions, Labels, Number, Payer, Place, Protected
 from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.settings import Reading, Settings

@@ -17,7 +17,8 @@ from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
 from dpfda.scores.plan import MOST, ScoreCurvesPlan, score_curves_plan
-from dpfda.spine.choices import Labels, Number, Payer, Protected, check_choices
+from dpfda.spine.arguments import Labels, Number, Payer, Protected
+from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading

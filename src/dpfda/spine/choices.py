@@ -1,74 +1,25 @@
-"""What estimators accept, named once, and the public choices that they share, checked in one place."""
+"""The public choices that estimators share, checked in one place before any record is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
-from typing import Protocol, TypeAlias, TypeGuard
-
-from numpy.typing import ArrayLike
+from typing import TypeGuard
 
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import with_cycles
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import Bound, L2Ball, ValueBounds, read_bounds
-from dpfda.mechanisms import Mechanism
 from dpfda.mechanisms.design import Shape
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, InPython, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import DatasetLedger, Reservation
 from dpfda.publication import MeanPlan
-from dpfda.records import LongCurves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.settings import Domain, Gathered, PrivacyUnit, Settings
-
-
-class SpeaksArrow(Protocol):
-    """Tables, columns and streams that hand themselves over as Arrow."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule with the stream."""
-
-
-class HasRows(Protocol):
-    """Cursors and results of databases."""
-
-    def fetchall(self) -> object:
-        """All rows."""
-
-
-# Arrays, data frames and functional data (which make an array of themselves), irregular curves, tables.
-Records: TypeAlias = ArrayLike | LongCurves | SpeaksArrow | HasRows
-# One cell a record, such as the person that it is from; or the label of a column.
-Labels: TypeAlias = ArrayLike | Sequence[object] | SpeaksArrow | None
-# What else is said of each record: its group, or columns by their names.
-Beside: TypeAlias = Labels | Mapping[str, object]
-# A privacy parameter; text is exactly the decimal or quotient that it says.
-Number: TypeAlias = float | Fraction | Decimal | str | None
-# Lower and upper end, each a number or one a grid point; or another public set.
-Bounds: TypeAlias = Bound | Sequence[ArrayLike] | None
-Kernel: TypeAlias = Callable[..., object] | str
-Functions: TypeAlias = Basis | BoxFunctions | Kernel | None
-Noise: TypeAlias = str | Mechanism | Gathered
-Place: TypeAlias = Domain | Sequence[float] | Sequence[Sequence[float]] | None
-Protected: TypeAlias = PrivacyUnit | str | None
-Payer: TypeAlias = DatasetLedger | Reservation | str | None
-# Curves that are known beforehand: values on the grid, functions, releases.
-PublicCurve: TypeAlias = ArrayLike | Callable[..., object]
-PublicCurves: TypeAlias = PublicCurve | Sequence[PublicCurve] | None
-Middle: TypeAlias = PublicCurve | Gathered | None
-# What cells or points are equal on: its name, public points of the axis, or an increasing function.
-AxisScale: TypeAlias = ArrayLike | Callable[..., object]
-# How many equally spaced points, or the points.
-Columns: TypeAlias = ArrayLike
-# Edges of cells on an interval, or along each axis of a box.
-Edges: TypeAlias = ArrayLike | Sequence[ArrayLike]
-
+from dpfda.spine.settings import PrivacyUnit, Settings
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
 

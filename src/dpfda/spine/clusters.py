@@ -34,7 +34,8 @@ from dpfda.records.containers import cells_in, cells_taken, is_frame, shape_of
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
-from dpfda.spine.choices import Beside, Labels, Records, public_size, stated_size
+from dpfda.spine.arguments import Beside, Labels, Records
+from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.pooled import PooledSum, Rows, one_sum
 from dpfda.spine.settings import Settings
 

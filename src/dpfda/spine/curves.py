@@ -18,7 +18,8 @@ from dpfda.records.containers import check_dimensions, shape_of
 from dpfda.records.doors import Handed
 from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import unit_codes, units_of
-from dpfda.spine.choices import Functions, is_basis
+from dpfda.spine.arguments import Functions
+from dpfda.spine.choices import is_basis
 from dpfda.spine.embedding import embedding_of, moves
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable, matrix_on, read_block

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator as _Base
     from sklearn.utils import Tags
 
-    from dpfda.spine.choices import Number
+    from dpfda.spine.arguments import Number
 else:
     _Base = base()
 

@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
-from dpfda.spine.choices import Beside, Columns, Labels, Records
+from dpfda.spine.arguments import Beside, Columns, Labels, Records
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:

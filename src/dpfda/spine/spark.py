@@ -29,7 +29,7 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
-from dpfda.spine.choices import Beside
+from dpfda.spine.arguments import Beside
 from dpfda.spine.clusters import PrivateSum, joined, pooled_for, refused, sent, summed
 from dpfda.spine.pooled import PooledSum
 

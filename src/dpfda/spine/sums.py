@@ -16,7 +16,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import DataError, Kept, Location, ParameterError, Private
-from dpfda.numerics.gridsums import FromLine, GridRule, grid_sum
+from dpfda.numerics.gridrules import FromLine, GridRule
+from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import known
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule

@@ -29,16 +29,8 @@ from dpfda.publication.moments import MomentsDesign, Part, part_noise
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
-from dpfda.spine.choices import (
-    Columns,
-    Functions,
-    Labels,
-    check_choices,
-    check_interval,
-    public_size,
-    stated_size,
-    value_bounds,
-)
+from dpfda.spine.arguments import Columns, Functions, Labels
+from dpfda.spine.choices import check_choices, check_interval, public_size, stated_size, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Settings

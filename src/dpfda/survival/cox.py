@@ -18,7 +18,8 @@ from dpfda.publication import Prepared
 from dpfda.records.covariates import columns_named
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
-from dpfda.spine.choices import Labels, Number, Payer, Place, Protected, check_choices
+from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import public_labels, read_covariates, stated_covariates
 from dpfda.spine.settings import Reading

@@ -15,7 +15,8 @@ from dpfda.publication import Prepared
 from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
-from dpfda.spine.choices import Beside, Columns, Labels, Number, Payer, Place, Protected, check_choices
+from dpfda.spine.arguments import Beside, Columns, Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices
 from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import public_labels

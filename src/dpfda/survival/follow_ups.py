@@ -18,7 +18,7 @@ from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.points import cell_weights
-from dpfda.spine.choices import Beside, Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.memberships import OTHER, level_key, members, none_of, public_labels
 from dpfda.spine.pooled import Rows
 from dpfda.spine.pooled_curves import PooledTable

@@ -30,7 +30,7 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.frames import Container
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.choices import Labels, Records
+from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.sums import Readable
 
 

@@ -12,7 +12,8 @@ from flask import Blueprint, request
 
 from dpfda.command import planning
 from dpfda.command.declared import REQUIRED, Given
-from dpfda.command.functions import REFUSED, read_options, typed
+from dpfda.command.functions import read_options
+from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk import fields as f
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, named_in, own

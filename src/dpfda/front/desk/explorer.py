@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from flask import Blueprint, request
 
-from dpfda.command.functions import typed
+from dpfda.command.running import typed
 from dpfda.front.desk.examples import SHAPES, Shape
 from dpfda.front.desk.fields import Field, Form, field_of, own
 from dpfda.front.desk.session import Answer, page, part

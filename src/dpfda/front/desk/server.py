@@ -16,7 +16,7 @@ from flask import Flask, Response, abort, g, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from dpfda.command.functions import say, typed
+from dpfda.command.running import say, typed
 from dpfda.front.desk.asking import ASKING
 from dpfda.front.desk.explorer import EXPLORING
 from dpfda.front.desk.fields import WORDS

@@ -14,7 +14,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dpfda.command.functions import FAILED, REFUSED, WATCHER, typed
+from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
 from dpfda.front.desk.fields import FLAG, WORDS, Stated, Value
 from dpfda.front.desk.opening import Opened
 from dpfda.front.verbs.run import Planned, options_of, releases_of

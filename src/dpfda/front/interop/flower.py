@@ -18,7 +18,7 @@ from dpfda.numerics.errors import CustodyError, needed
 from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
 from dpfda.releases.base import Release
 from dpfda.releases.files import write_bytes
-from dpfda.spine.choices import Columns, Labels, Records
+from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator
 
 with needed("flwr", "flower", "A strategy of Flower"):

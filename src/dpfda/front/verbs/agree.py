@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.functions import Group, Verb, say
+from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
+from dpfda.command.running import say
 from dpfda.front.verbs import published
 from dpfda.numerics.scan import Late
 

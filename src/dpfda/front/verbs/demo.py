@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, tell
+from dpfda.command.functions import Verb
 from dpfda.command.publishing import save_plot, save_table, words, write_release
+from dpfda.command.running import tell
 from dpfda.numerics.errors import StorageError
 
 if TYPE_CHECKING:

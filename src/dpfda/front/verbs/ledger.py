@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.functions import Group, Verb, print_json, say
+from dpfda.command.functions import Group, Verb
+from dpfda.command.running import print_json, say
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from dpfda.command import options as o
 from dpfda.command.accounts import opened_account
-from dpfda.command.functions import Verb, say
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
 
 
 def publish(

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, say, typed
+from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
+from dpfda.command.running import say, typed
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.records.columns import TableColumns
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import TableCurves
-    from dpfda.spine.choices import Beside, Records
+    from dpfda.spine.arguments import Beside, Records
     from dpfda.spine.estimator import Estimator
 
     Read = tuple[TableColumns | TableCurves, Records, Beside]

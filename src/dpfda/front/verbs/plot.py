@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, say
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, say
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
 
 
 def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:

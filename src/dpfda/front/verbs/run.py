@@ -13,7 +13,8 @@ import typer
 
 from dpfda.command import accounts as tried
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, called, say
+from dpfda.command.functions import Verb, called
+from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, print_json, say
+from dpfda.command.functions import Verb
+from dpfda.command.running import print_json, say
 
 
 def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:

@@ -31,17 +31,8 @@ from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, stamp
 from dpfda.publication.integers import publish_integers, statistic_noise
 from dpfda.publication.shares import Sharing
 from dpfda.releases.shares import NoisyShares
-from dpfda.spine.choices import (
-    Bounds,
-    Columns,
-    Labels,
-    Number,
-    Payer,
-    Place,
-    Protected,
-    Records,
-    check_choices,
-)
+from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import divided

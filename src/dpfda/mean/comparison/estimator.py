@@ -30,7 +30,7 @@ from dpfda.records.containers import Column, cells_in, cells_taken
 from dpfda.records.dask_arrays import sample
 from dpfda.records.frames import Container, is_dask
 from dpfda.releases.function import level_name
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Bounds,
     Columns,
     Functions,
@@ -41,11 +41,8 @@ from dpfda.spine.choices import (
     Place,
     Protected,
     Records,
-    check_choices,
-    check_interval,
-    mean_plan,
-    public_size,
 )
+from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator

@@ -34,7 +34,8 @@ from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.choices import Beside, Records, check_groups
+from dpfda.spine.arguments import Beside, Records
+from dpfda.spine.choices import check_groups
 from dpfda.spine.memberships import IN_TWO, by_value, crossed, divided, none_of
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings

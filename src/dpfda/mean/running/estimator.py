@@ -18,18 +18,8 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.records.frames import Container
 from dpfda.releases.promise import ALL
-from dpfda.spine.choices import (
-    Bounds,
-    Columns,
-    Number,
-    Payer,
-    Place,
-    Protected,
-    check_choices,
-    check_count,
-    mean_plan,
-    value_bounds,
-)
+from dpfda.spine.arguments import Bounds, Columns, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices, check_count, mean_plan, value_bounds
 from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves, readable
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
-from dpfda.command.functions import note
 from dpfda.command.publishing import LABELS, Publication
 from dpfda.command.reading import Curves
+from dpfda.command.running import note
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 

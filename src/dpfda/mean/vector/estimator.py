@@ -17,14 +17,15 @@ from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import is_native, is_plain
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.gridsums import SideBySide, grid_sum
+from dpfda.numerics.gridrules import SideBySide
+from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of
 from dpfda.records.doors import door_of
 from dpfda.records.frames import Container, is_dask
 from dpfda.records.labels import read_keys
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Bounds,
     Columns,
     Functions,
@@ -35,9 +36,8 @@ from dpfda.spine.choices import (
     Place,
     Protected,
     Records,
-    check_choices,
-    check_interval,
 )
+from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading

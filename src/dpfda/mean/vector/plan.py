@@ -43,7 +43,7 @@ from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
 from dpfda.releases.promise import ALL
-from dpfda.spine.choices import Beside, Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation

@@ -20,7 +20,7 @@ from dpfda.records.frames import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
 from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
-from dpfda.spine.choices import (
+from dpfda.spine.arguments import (
     Beside,
     Bounds,
     Columns,
@@ -30,10 +30,8 @@ from dpfda.spine.choices import (
     Place,
     Protected,
     Records,
-    check_choices,
-    check_count,
-    value_bounds,
 )
+from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, read_matrix
 from dpfda.spine.embedding import embedding_of
