@@ -106,6 +106,7 @@ def test_what_draws_may_fail_and_the_release_stands(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Figure, "savefig", full)
+    open_before = mpl.pyplot.get_fignums()
     answer = mean(
         run,
         curves,
@@ -126,7 +127,7 @@ def test_what_draws_may_fail_and_the_release_stands(
     assert not Path("a.png").exists()
     # What follows a picture is done all the same: the charge names its file.
     assert Ledger("b.ledger").releases()[-1]["file"] == str(Path("a.json").resolve())
-    assert not mpl.pyplot.get_fignums()
+    assert mpl.pyplot.get_fignums() == open_before
 
 
 @pytest.mark.parametrize("path", ["a.tiff", "missing/a.png", "."])
