@@ -513,6 +513,15 @@ class TestKnownDetail:
         again = mean.plan(300).remade(PureDP(2), 300)
         assert again.planned.components == 28
 
+    def test_a_day_may_be_the_cycle_of_one_day_and_of_a_bit_less(self) -> None:
+        hours = np.arange(0, 24, 0.5)
+        for period in (24, 23, 13):
+            mean = PrivateMean(1.0, bounds=(0, 1), domain=Domain(hours, periods=[period]))
+            plan = mean.plan(400)
+            assert 0 < plan.error < plan.band() < 1
+            release = mean.fit(np.full((400, 48), 0.5)).release_
+            assert release.band(points=hours).contains(np.full(48, 0.5))
+
     def test_files_hold_periods_and_older_programs_would_refuse_them(self, tmp_path: Path) -> None:
         release = self.release(periods=[7])
         path = release.save(tmp_path / "a.json")
@@ -545,7 +554,7 @@ class TestKnownDetail:
         assert np.array_equal(again(grid), release(grid))
         assert release.certificate.achieved.epsilon <= 1
         with pytest.raises(
-            ParameterError, match="periods must be no longer than the grid, 27; found 30"
+            ParameterError, match="periods must be no longer than the domain, 27; found 30"
         ):
             PrivateMean(1.0, bounds=L2Ball(2.6), domain=Domain(grid, periods=[30])).fit(curves)
 
@@ -559,7 +568,7 @@ class TestKnownDetail:
             with pytest.raises(ParameterError, match=words):
                 Domain(np.arange(28.0), **known)
         with pytest.raises(
-            ParameterError, match="periods must be no longer than the grid, 27; found 30"
+            ParameterError, match="periods must be no longer than the domain, 28; found 30"
         ):
             self.release(periods=[30])
         for known, bounds in (({"finest": 2}, L2Ball(1.0)), ({"periods": [7]}, L1Ball(1.0))):

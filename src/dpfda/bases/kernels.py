@@ -226,8 +226,8 @@ def with_cycles(domain_range: tuple[float, float], periods: Sequence[float]) -> 
 
 def check_periods(periods: Sequence[float], length: float) -> None:
     """Refuse cycles longer than the domain. Raises ParameterError if one is."""
-    if max((0.0, *periods)) > length:
-        words = f"be no longer than the grid, {length:g}"
+    if max((0.0, *periods)) > length * (1 + 1e-9):
+        words = f"be no longer than the domain, {length:g}"
         raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in periods))
 
 

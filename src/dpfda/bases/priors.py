@@ -249,8 +249,8 @@ class CurvePrior:
             raise ParameterError("prior", f"have curves of {points} values", f"{self.centers.shape}")
         if not np.all(np.isfinite(self.centers)):
             raise ParameterError("prior", "be finite curves", "NaN or infinity")
-        if not all(0 < period <= 1 for period in self.periods):
-            raise ParameterError("periods", "be shares of the domain, above 0 and at most 1", "others")
+        if not all(0 < period <= 2 for period in self.periods):
+            raise ParameterError("periods", "be shares of the grid, above 0 and at most 2", "others")
         if self.near.size and (len(self.centers) != 1 or not np.all(np.isfinite(self.near))):
             raise ParameterError(
                 "near", "be finite, for one public curve", f"{len(self.centers)} curves"

@@ -36,7 +36,8 @@ def deviations(
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
     chosen = np.searchsorted(np.cumsum(flat), places)
     noise = model.noise.simulate(generator, draws)
-    normals = standard_normals(key, draws, posterior.fits[-1].part.functions.shape[1])
+    most = max(fit.part.functions.shape[1] for fit in posterior.fits)
+    normals = standard_normals(key, draws, most)
     ends = np.cumsum([0, *(weight.size for weight in weights)])
     bounds, free = np.searchsorted(chosen, ends), []
     for fit, begun, start, stop in zip(posterior.fits, ends, bounds, bounds[1:], strict=False):

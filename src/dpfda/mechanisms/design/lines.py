@@ -201,9 +201,10 @@ class Shape:
         if self.finest is None and not self.periods:
             return made
         length = float(np.ptp(grid))
-        check_periods(self.periods, length)
+        whole = length * grid.size / (grid.size - 1)  # each point stands for a share of it
+        check_periods(self.periods, whole)
         finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
-        share = finest / (length * grid.size / (grid.size - 1))
+        share = finest / whole
         periods = tuple(period / length for period in self.periods)
         version = WITH_PERIODS if periods else made.version
         cells = cells_of_detail(grid.size, min(share, 1.0))
