@@ -30,10 +30,11 @@ from dpfda import (
     PrivateQuantiles,
     PrivateScalarOnFunction,
     PrivateScoreCurves,
+    PrivateSurvival,
     Reading,
 )
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
-from dpfda.errors import DataError, ParameterError
+from dpfda.errors import DataError, OrientationError, ParameterError
 from dpfda.machines.plan import Features, Solving
 from dpfda.spine.estimator import Estimator
 
@@ -298,3 +299,15 @@ def test_what_is_learned_is_not_there_before_fit():
 
 def test_the_package_shows_its_public_names_alone():
     assert dir(dpfda) == sorted([*dpfda.__all__, "__version__"])
+
+
+def test_a_stated_grid_states_the_ends_where_they_are_needed() -> None:
+    public = Domain((0, 24), step=1)
+    assert public.ends == (0, 24)
+    assert Domain(GRID, (0, 4)).ends == (0, 4)
+    assert Domain(step=1).ends is None
+    for summary in (PrivateDensity, PrivateQuantiles, PrivateSurvival):
+        made = summary(1.0, domain=public).fit(np.arange(25.0)).release_
+        assert str(made).splitlines()[0].endswith("on [0, 24]")
+    with pytest.raises(OrientationError, match=r"its ends alone are Domain\(domain_range=\(a, b\)\)"):
+        PrivateMean(1.0, bounds=(0, 1), domain=Domain((0, 24))).fit(np.full((60, 48), 0.5))

@@ -228,7 +228,7 @@ class PrivateDensity(Estimator):
             pool = self._pooled(None if groups is not None else rows_of(X), groups)
             return pool.prepared(total_on_cluster(pool, X, groups))
         invalid = self.settings.reading.invalid
-        dimensions = len(box_domain(self.settings.domain.domain_range))
+        dimensions = len(box_domain(self.settings.domain.ends))
         self._checked()
         X, groups = Container.of(X, groups).cells()
         points, usable = points_from_array(X, dimensions, invalid)
@@ -275,7 +275,7 @@ class PrivateDensity(Estimator):
         return Prepared(plan, IntegerSum.of(plan.total([count << EXPONENT for count in people])))
 
     def _cells_of(self, edges: Edges) -> CellGrid:
-        cells, ends = CellGrid.from_edges(edges), self.settings.domain.domain_range
+        cells, ends = CellGrid.from_edges(edges), self.settings.domain.ends
         if ends is not None and box_domain(ends) != cells.domain_range:
             raise ParameterError(
                 "domain_range", f"be that of the edges, {cells.domain_range}", shown(ends)

@@ -359,9 +359,9 @@ def density_plan(
         size = designed if all_count(settings) else None
     made, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
     part = Fraction(1)
-    check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
+    check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.ends)
     if not isinstance(cells, CellGrid):
-        domain = box_domain(settings.domain.domain_range)
+        domain = box_domain(settings.domain.ends)
         plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
         scale = scale if step is None else _whole_steps(scale, kernel)
         if isinstance(scale, str) and scale == "auto":
@@ -417,7 +417,7 @@ def _beside(
     for name, found in (("step", settings.domain.step), ("mechanism", kernel)):
         if found is not None:
             raise ParameterError(name, "be left out with atoms", shown(found))
-    domain = CellGrid.regular(1, settings.domain.domain_range)
+    domain = CellGrid.regular(1, settings.domain.ends)
     if any(b - a <= 4 * CLOSE * domain.volume for a, b in pairwise(domain.with_atoms(atoms).atoms)):
         words = f"be farther apart than {4 * CLOSE:g} of the domain"
         raise ParameterError("atoms", words, shown(list(atoms)))

@@ -219,7 +219,7 @@ class PrivateQuantiles(Estimator):
 
     def _points(self) -> PublicPoints:
         """The public points."""
-        ends = self.settings.domain.domain_range
+        ends = self.settings.domain.ends
         if ends is None:
             words = "be given"
             remedy = "The span of the data is private: state public ends (a, b)."

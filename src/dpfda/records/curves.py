@@ -121,7 +121,8 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
         )
     raise OrientationError(
         f"X must have one column a grid point ({points}); found {so_many(shape[1], 'column')}. "
-        "The grid must be that of the data."
+        "The grid must be that of the data"
+        + (", and its ends alone are Domain(domain_range=(a, b))." if points == 2 else ".")
     )
 
 

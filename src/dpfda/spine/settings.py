@@ -107,8 +107,8 @@ class Domain(Gathered):
     grid_points : array (m,), optional
         Public grid. By default the numeric column labels of the data, else equally spaced points.
     domain_range : (float, float) or d pairs, optional
-        Ends of the domain; by default those of the grid, or (0, 1) without one. A density has no
-        default: the span of the data is private.
+        Ends of the domain; by default those of the grid, or (0, 1) without one. Densities, quantiles
+        and follow-ups need one of the two: the span of the data is private.
     quadrature : {"trapezoid", "uniform"} or array (m,)
         Weights of the grid points in integrals.
     labels : mapping, optional
@@ -167,6 +167,14 @@ class Domain(Gathered):
             words = "be the ends (a, b), a Domain or None"
             raise ParameterError("domain", words, shown(value), "A grid: Domain(grid_points=...).")
         return {"domain_range": value}
+
+    @property
+    def ends(self) -> object:
+        """Ends of the domain as they were stated, or those of a stated grid."""
+        if self.domain_range is not None or self.grid_points is None:
+            return self.domain_range
+        grid = np.asarray(self.grid_points)
+        return float(grid[0]), float(grid[-1])
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -211,7 +211,7 @@ def cox_plan(
         persons = stated_size(designed, "cells")
         cells = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.25)))
     made = LifeCells.of(
-        settings.domain.domain_range, cells, causes=causes, power=NARROW, step=settings.domain.step
+        settings.domain.ends, cells, causes=causes, power=NARROW, step=settings.domain.step
     )
     model = Model(made, Covariates(covariates), strata)
     said = {"coding": coding} if coding else {}

@@ -216,7 +216,7 @@ class PrivateSurvival(Estimator):
         }
         if self.settings.domain.step is not None:
             named["step"] = self.settings.domain.step
-        LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
+        LifeCells.of(self.settings.domain.ends, 2 if self.cells is None else self.cells, **named)
         return named
 
     def prepare(

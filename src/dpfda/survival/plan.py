@@ -227,7 +227,7 @@ def survival_plan(
     coding: What the release says of the codes of events, if anything.
     """
     size, designed = sizes_for(settings, count, planned)
-    domain = settings.domain.domain_range
+    domain = settings.domain.ends
 
     def table_of(made: LifeCells) -> ShareTable:
         words = {"summary": "survival curve", "bound": BOUND, "basis": made.describe()}

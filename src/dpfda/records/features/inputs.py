@@ -64,7 +64,8 @@ class InputBox:
             first, last = entries(bounds)
             lower, upper = (reals(end, "bounds") for end in (first, last))
         except (TypeError, ValueError):
-            raise ParameterError("bounds", "be (lower, upper)", shown(bounds)) from None
+            remedy = "Numbers, or one a column: ([0, 18], [1, 90]) for two columns."
+            raise ParameterError("bounds", "be (lower, upper)", shown(bounds), remedy) from None
         if any(end.ndim > 1 or (end.ndim == 1 and end.size != inputs) for end in (lower, upper)):
             raise ParameterError(
                 "bounds", f"be numbers or one a column ({inputs})", f"{lower.shape}, {upper.shape}"
