@@ -348,11 +348,10 @@ class ReleasedCox(OnTime):
     @property
     def shown(self) -> dict[str, Self]:
         """What a picture of it shows: the curve at the ends or levels of the first covariate."""
-        if self.place:
-            return {place_words(self.place): self}
         first = self.terms.covariates[0]
         ends = first.levels if first.bounds is None else first.bounds
-        return {place_words({first.name: end}): self.at({first.name: end}) for end in ends}
+        curves = [self] if self.place else [self.at({first.name: end}) for end in ends]
+        return {curve._where: curve for curve in curves}
 
     # Its file.
 
