@@ -285,6 +285,12 @@ def test_the_command_takes_groups(tmp_path: Path) -> None:
         assert refused.exit_code != 0
         assert words in " ".join(refused.stderr.split())
         assert not (tmp_path / "no.json").exists()
+    more = tmp_path / "more.csv"
+    assert run("eval", out, "--sample", 30, "--csv", more).exit_code == 0
+    head, *lines = more.read_text().splitlines()
+    assert head == "arm: group," + ",".join(f"{hour}: t (units of the grid)" for hour in range(3))
+    assert [line.partition(",")[0] for line in lines] == ["a"] * 10 + ["b"] * 20
+    assert all(0 <= float(value) <= 1 for line in lines for value in line.split(",")[1:])
     planned = run("plan", "sample", "--units", 100, "--epsilon", 1, "--bounds", 0, 1, "--by", "arm:a,b")
     assert planned.exit_code == 0, planned.output
     assert "by group" in planned.output

@@ -205,8 +205,9 @@ class Release(Published):
         raise ParameterError("--quantiles", words, type(self).__name__)
 
     def _drawn_sample(self, count: int) -> Table:
-        """So many synthetic points."""
-        raise ParameterError("--sample", "be asked of a density", type(self).__name__)
+        """So many synthetic points, or curves."""
+        words = "be asked of a density, or of a sampler of curves"
+        raise ParameterError("--sample", words, type(self).__name__)
 
     def _difference(self) -> View:
         """How what it holds of groups differs."""

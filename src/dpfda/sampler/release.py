@@ -29,7 +29,7 @@ from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
 from dpfda.releases.promise import AddedNoise
 from dpfda.spine.memberships import divided
 from dpfda.spine.vectors import bound_words
-from dpfda.views import Curve, Line
+from dpfda.views import Curve, Line, Table
 
 if TYPE_CHECKING:
     from skfda import FDataGrid
@@ -93,6 +93,12 @@ def fdatagrid(release: ReleasedCurveSampler, curves: Floats, **more: object) -> 
     grid, ends = release.grid_points, release.domain_range
     made: FDataGrid = scikit_fda().FDataGrid(curves, grid_points=grid, domain_range=ends, **more)
     return made
+
+
+def synthetic_table(release: ReleasedCurveSampler, curves: Floats) -> Table:
+    """Synthetic curves, one a row, a column a grid point."""
+    names = [f"{point:.8g}" for point in release.grid_points]
+    return Table(dict(zip(names, curves.T, strict=True)), dict.fromkeys(names, release._axis_label(0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +293,9 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     # Words and pictures.
 
+    def _drawn_sample(self, count: int) -> Table:
+        return synthetic_table(self, self.sample(count))
+
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points
         drawn = [Line(at, line, f"synthetic {i + 1}") for i, line in enumerate(self.sample(SHOWN, 1))]
@@ -388,6 +397,11 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
         return None if None in sizes else sum(filter(None, sizes))
 
     # Tables, pictures and words.
+
+    def _drawn_sample(self, count: int) -> Table:
+        curves, names = self.sample(count)
+        group, made = str(self.about.get("group", "group")), synthetic_table(self._any, curves)
+        return Table({group: names, **made.columns}, {group: "group", **made.meanings})
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {

@@ -70,7 +70,7 @@ def evaluate(
         Of a density on an interval: the values below which these shares lie. Of quantile curves: the
         curves of these shares, with the band of the first. Example: --quantiles 0.1,0.5,0.9
     sample : N
-        Of a density: this many synthetic points, drawn from it.
+        Of a density: this many synthetic points, drawn from it. Of a sampler: so many curves.
     csv : F.csv
         Write the table.
     """
