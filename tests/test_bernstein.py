@@ -920,7 +920,7 @@ def test_released_functions_survive_their_file(tmp_path):
     assert written["schema_version"] == 2
     assert set(written["about"]["versions"]) == {"python", "dpfda", "numpy", "python-flint"}
     assert load(path).noisy_values == release.noisy_values
-    with pytest.raises(StorageError, match=r"must be a dpfda release; .*Read it with dpfda\.load"):
+    with pytest.raises(StorageError, match=r"must be a released function; .*Read it with dpfda\.load"):
         ReleasedFunction.load(path)
     path.write_text(json.dumps(written | {"schema_version": 3}))
     with pytest.raises(StorageError, match="must have schema version 2; found 3"):

@@ -77,7 +77,10 @@ def test_a_covariance_takes_two_coordinates(run):
     ("more", "words"),
     [
         (("--at", "0.1:0.2"), r"--at must give points of 1 coordinate\(s\) for this release; found 2"),
-        (("--at", "0.1", "--derivative"), "--derivative must be left out here; found ReleasedDensity"),
+        (
+            ("--at", "0.1", "--derivative"),
+            "--derivative must be left out here; found a released density",
+        ),
         (("--at", "0.1,0.1:0.2"), "--at must give as many coordinates for every point; found 1 and 2"),
         (("--at", "7"), "--at must lie in the domain"),
         (("--at", "a"), "--at must be numbers separated by commas"),

@@ -86,7 +86,11 @@ def test_the_difference_of_a_comparison_is_its_first_group_minus_its_second(draw
     ("names", "flags", "words"),
     [
         (("before", "ages"), (), "have the same axes where several are drawn in one"),
-        (("before",), ("--difference",), "ReleasedFunction. Name two files of mean curves, or one that"),
+        (
+            ("before",),
+            ("--difference",),
+            "released function. Name two files of mean curves, or one that",
+        ),
         (("before", "ages"), ("--difference",), "be of two released curves"),
         (("before", "longer"), ("--difference",), "be of curves on one domain"),
         (("before", "kernel"), ("--difference",), "be of two default means of curves between bounds"),

@@ -837,7 +837,7 @@ class TestFiles:
 
     def test_other_kinds_and_damage_are_refused(self, tmp_path):
         file = released().save(tmp_path / "c.json")
-        with pytest.raises(DpfdaError, match="must be a dpfda release; found dpfda-covariance"):
+        with pytest.raises(DpfdaError, match="must be a released function; found dpfda-covariance"):
             dpfda.releases.function.ReleasedFunction.load(file)
         written = json.loads(file.read_text())
         written["noisy_sum"] = written["noisy_sum"][:-1]

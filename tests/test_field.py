@@ -148,7 +148,7 @@ def test_files_give_back_the_same_field(release, tmp_path):
         assert repr(again) == repr(release)
         assert again.guarantee == release.guarantee
     assert json.loads(path.read_text())["format"] == "dpfda-field"
-    with pytest.raises(StorageError, match="must be a dpfda release; found dpfda-field"):
+    with pytest.raises(StorageError, match="must be a released function; found dpfda-field"):
         ReleasedFunction.load(path)
 
 

@@ -75,7 +75,7 @@ class ReleasedCurveClusters(OfMoments):
     about: Mapping[str, object] = field(default_factory=dict)
 
     _FORMAT: ClassVar[str] = "dpfda-curve-clusters"
-    _CALLED: ClassVar[str] = "clusters of curves"
+    _CALLED: ClassVar[str] = "release of clusters"
     _plural: ClassVar[bool] = True
     _subject = "clusters of curves"
 

@@ -112,7 +112,7 @@ class ReleasedCovariance(CovarianceSurface):
     )
 
     _FORMAT: ClassVar[str] = "dpfda-covariance"
-    _CALLED: ClassVar[str] = "released dpfda covariance"
+    _CALLED: ClassVar[str] = "released covariance"
     _unseen: ClassVar[str] = (
         "What clipping and few functions left out is mostly as large as the noise, and not seen."
     )

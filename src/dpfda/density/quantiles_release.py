@@ -93,7 +93,7 @@ class ReleasedQuantiles(Release):
     about: Mapping[str, object] = field(default_factory=dict)
 
     _FORMAT: ClassVar[str] = "dpfda-quantiles"
-    _CALLED: ClassVar[str] = "released quantiles"
+    _CALLED: ClassVar[str] = "release of quantiles"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True

@@ -197,22 +197,22 @@ class Release(Published):
     def _given(self, stated: str) -> Release:
         """It where something has a value, by words like "age=40"."""
         words = "be of a density of two variables, or of a model of covariates"
-        raise ParameterError("--given", words, type(self).__name__)
+        raise ParameterError("--given", words, f"a {self._CALLED}")
 
     def _of_shares(self, shares: Sequence[float]) -> Release | Table:
         """Its quantiles."""
         words = "be asked of a density on an interval, or of quantile curves"
-        raise ParameterError("--quantiles", words, type(self).__name__)
+        raise ParameterError("--quantiles", words, f"a {self._CALLED}")
 
     def _drawn_sample(self, count: int) -> Table:
         """So many synthetic points, or curves."""
         words = "be asked of a density, or of a sampler of curves"
-        raise ParameterError("--sample", words, type(self).__name__)
+        raise ParameterError("--sample", words, f"a {self._CALLED}")
 
     def _difference(self) -> View:
         """How what it holds of groups differs."""
         remedy = "Name two files of mean curves, or one that dpfda compare or survival made of groups."
-        raise ParameterError("--difference", "be of two released curves", type(self).__name__, remedy)
+        raise ParameterError("--difference", "be of two released curves", f"a {self._CALLED}", remedy)
 
     def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
         """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""

@@ -48,7 +48,7 @@ class ReleasedFunction(MeanLine):
     """
 
     _FORMAT: ClassVar[str] = "dpfda-release"
-    _CALLED: ClassVar[str] = "dpfda release"
+    _CALLED: ClassVar[str] = "released function"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
         """One mean from this release and another of it.

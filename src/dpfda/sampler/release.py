@@ -352,7 +352,7 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
     )
 
     _FORMAT: ClassVar[str] = "dpfda-curve-samplers"
-    _CALLED: ClassVar[str] = "samplers of curves by group"
+    _CALLED: ClassVar[str] = "release of samplers by group"
     _plural: ClassVar[bool] = True
     _bandless = ReleasedCurveSampler._bandless
     _subject = "synthetic curves by group"

@@ -69,7 +69,7 @@ class ReleasedScoreCurves(CountedScores):
     """
 
     _FORMAT: ClassVar[str] = "dpfda-score-curves"
-    _CALLED: ClassVar[str] = "released score curves"
+    _CALLED: ClassVar[str] = "release of score curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
     _subject: ClassVar[str] = "score curves"

@@ -199,7 +199,7 @@ def _read(path: Path, release: Release) -> Floats:
 def _derivative(release: Release) -> Release:
     made = getattr(release, "derivative", None)
     if made is None:
-        raise ParameterError("--derivative", "be left out here", type(release).__name__)
+        raise ParameterError("--derivative", "be left out here", f"a {release._CALLED}")
     derivative: Release = made()
     return derivative
 

@@ -121,7 +121,7 @@ def _difference(releases: dict[str, Release]) -> View:
         return next(iter(releases.values()))._difference()
     pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
     if len(releases) != 2 or len(pair) != 2:
-        kinds = ", ".join(type(release).__name__ for release in releases.values())
+        kinds = ", ".join(f"a {release._CALLED}" for release in releases.values())
         raise ParameterError("--difference", "be of two released curves", kinds)
     first, second = releases
     if len({release.domain_range for release in pair}) > 1:

@@ -154,7 +154,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
     about: Mapping[str, object] = field(default_factory=dict)
 
     _FORMAT: ClassVar[str] = "dpfda-quantile-curves"
-    _CALLED: ClassVar[str] = "released quantile curves"
+    _CALLED: ClassVar[str] = "release of quantile curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
     _ENTRIES: ClassVar[file.Table] = {
