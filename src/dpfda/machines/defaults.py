@@ -259,18 +259,16 @@ def chosen_features(
             if pairs <= products:
                 linear = DistanceFeatures.of_columns(inputs) if bent else LinearFeatures.of_waves(inputs)
                 return QuadraticFeatures(linear, SHARE * min(1.0, many / pairs) ** 3)
-    if kind == "distances":
-        return DistanceFeatures.of_columns(inputs)
-    if kind == "quadratic":
+    if kind in ("distances", "quadratic"):
         most = products if count is None else whole(count, "components", 1)
-        return QuadraticFeatures.of_waves(inputs, most)
+        wide = kind == "distances"
+        return DistanceFeatures.of_columns(inputs) if wide else QuadraticFeatures.of_waves(inputs, most)
     if kind == "linear":
-        if not classes and count is None and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5:
+        long = not classes and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5
+        if long and count is None:
             return LinearFeatures.of_columns(inputs, LONG * math.sqrt(1 + inputs))
-        most = (
-            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
-        )
-        return LinearFeatures.of_waves(inputs, most)
+        most = default_waves(units, guarantee, descent) if count is None else count
+        return LinearFeatures.of_waves(inputs, whole(most, "components", 1))
     if count is None:
         count = default_components(inputs, units, guarantee, functions, descent)
     if isinstance(kernel, str):

@@ -1,4 +1,4 @@
-"""Public feature maps of inputs: columns, products, distances, random Fourier features, kernels at landmarks.
+"""Public feature maps of inputs: columns, products, distances, Fourier features, landmarks.
 
 Every map takes inputs on the unit cube to feature vectors that are meant to have length at most one:
 the kernel of the map is k(s, t) = phi(s) . phi(t), scaled to k(t, t) <= 1. The bound is not trusted:
