@@ -154,17 +154,17 @@ class TestReleases:
                 classifier(delta=delta, **chosen).plan(n, inputs).features, QuadraticFeatures
             )
 
-        # Four columns are 20 features with their products: 1 and 1.65 roots of what a search for a power
-        # leaves of n epsilon, all but 12.
+        # Four columns are 20 features with their products: 1 and 1.65 roots of n epsilon, of which a
+        # search for a power takes 20 from 200 on.
         assert [taken(n, 4) for n in (390, 420)] == [False, True]
-        assert [taken(n, 4, 1e-5) for n in (150, 175)] == [False, True]
+        assert [taken(n, 4, 1e-5) for n in (135, 150)] == [False, True]
         assert [taken(n, 4, classes=range(12)) for n in (1480, 1600)] == [False, True]
         # Eleven and twelve are 90 and 104, of 10^9 numbers in memory; 29 and 30 are 495 and 527.
         assert [taken(10**7, inputs, 1e-5) for inputs in (11, 12)] == [True, False]
         assert [taken(10**6, inputs, 1e-5) for inputs in (29, 30)] == [True, False]
         assert [taken(10**6, inputs) for inputs in (11, 12)] == [True, False]
         assert not isinstance(regressor().plan(10**6, 4).features, QuadraticFeatures)
-        shares = [classifier().plan(n, 4).features.share for n in (412, 920)]
+        shares = [classifier().plan(n, 4).features.share for n in (420, 920)]
         assert shares == pytest.approx([0.35 * 0.7**3, 0.35])
 
     @pytest.mark.parametrize("delta", [0, 1e-5])
@@ -186,7 +186,7 @@ class TestReleases:
 
         assert looked_for()
         assert looked_for(delta=1e-5)
-        assert not looked_for(99)
+        assert not looked_for(199)
         assert not looked_for(classes=range(3))
         assert looked_for(classes=range(3), delta=1e-5)
         assert not looked_for(made=regressor)

@@ -51,7 +51,7 @@ SAID = {
 MOST = 1.3
 
 # Powers of inputs are looked for by default from such an n epsilon on.
-SEARCHED_FROM = 100
+SEARCHED_FROM = 200
 
 FEATURES = ("auto", "linear", "distances", "quadratic", "fourier", "grid")
 

@@ -35,7 +35,7 @@ CANDIDATES = (1.0, 0.5, 0.25, 0.125, 0.0625)
 # first is lower, as even inputs are often a little below the middle.
 BORDERS = (0.28, *(2.0 ** -(2.0 ** (step + 0.5)) for step in range(1, 4)))
 # The choice has so much over n epsilon as its share of the budget, and no less or more than these.
-SPENT, LEAST, MOST = 12, Fraction(2, 100), Fraction(25, 100)
+SPENT, LEAST, MOST = 20, Fraction(2, 100), Fraction(25, 100)
 # Rows whose features are formed at a time: a public number.
 EMBEDDED = 2**12
 # Whoever reads a record's features more often than this has them held.
