@@ -92,9 +92,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         guarantees, the page what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.
     features : {"auto", "linear", "distances", "quadratic", "fourier", "grid"}, Features or a map
         "auto" is "grid" on one or two inputs; on more "quadratic" or "distances" where n epsilon is
-        large, else "linear", of a power of inputs that is looked for: `dpfda.machines.plan.Features`,
-        with kernel, number and seed. Or a map of `dpfda.records.features`: `LinearFeatures.of_curves`
-        takes curves and images.
+        large, else "linear", of a power that is looked for (`dpfda.machines.plan.Features`). A map of
+        `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
