@@ -842,8 +842,10 @@ def test_rare_risks_that_are_right_are_not_taken_for_scores_in_other_units() -> 
     for _ in range(40):
         risks = 1 / (1 + np.exp(5 - generator.normal(size=300)))
         ill = generator.random(300) < risks
-        for given, first in ((risks, True), (100 * risks + 1, False)):
-            told = PrivateScoreCurves(1, score_bounds=(0, 1)).fit(given, ill).release_.facts.stated.first
+        for scores, first in ((risks, True), (100 * risks + 1, False)):
+            told = (
+                PrivateScoreCurves(1, score_bounds=(0, 1)).fit(scores, ill).release_.facts.stated.first
+            )
             said = any(words.startswith("Most scores lie at 0 or 1") for words in told)
             alarms += said and first
             named += said and not first
