@@ -57,7 +57,7 @@ def test_a_power_tells_small_amounts_apart(tmp_path, monkeypatch):
     rows = np.column_stack([amounts, amounts[:, 0] > 1])
     np.savetxt("t.csv", rows, fmt=["%.6f"] * 3 + ["%d"], delimiter=",", header="a,b,c,y", comments="")
     found, command = [], ("classify", "t.csv", "--covariate", "[abc]:0:10000", "--target", "y:0,1")
-    for i, power in enumerate(([], ["--power", 0.0625])):
+    for i, power in enumerate((["--power", 1], ["--power", 0.0625])):
         result = run(*command, "--epsilon", 100, *power, "--out", f"{i}.json")
         assert result.exit_code == 0, result.output
         release = ReleasedPredictor.load(f"{i}.json")

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from dpfda.bases import KernelBasis
 from dpfda.errors import ParameterError, StorageError
 from dpfda.records.features import (
+    DistanceFeatures,
     FeatureMap,
     FourierFeatures,
     InputBox,
@@ -30,6 +31,8 @@ MAPS: dict[str, FeatureMap] = {
     "waves": LinearFeatures.of_waves(3, 3),
     "no constant": LinearFeatures.of_columns(3, constant=0.0),
     "products": QuadraticFeatures(LinearFeatures.of_waves(3), 0.4),
+    "distances": DistanceFeatures.of_columns(3),
+    "distances and products": QuadraticFeatures(DistanceFeatures.of_columns(3), 0.4),
     "roots": RootFeatures(QuadraticFeatures(LinearFeatures.of_waves(3), 0.4), 0.125),
     "fourier": FourierFeatures.drawn(Matern(0.4, nu=1.5), 3, 21),
     "points": LandmarkFeatures.on_points(RBF(0.5), POINTS[:23]),
@@ -130,6 +133,20 @@ def test_products_have_the_kernel_of_length_one_and_every_quadric():
         scaled = quadric / np.sum(linear.values(POINTS) ** 2, axis=1)
         fitted = rows @ np.linalg.lstsq(rows, scaled, rcond=None)[0]
         np.testing.assert_allclose(fitted, scaled, atol=1e-7)
+
+
+def test_sums_of_distances_bend_in_each_column_and_products_are_of_columns_alone():
+    features = DistanceFeatures.of_columns(3)
+    rows = features.values(POINTS)
+    for bent in (np.abs(2 * POINTS[:, 1] - 1) ** 0.5, POINTS[:, 0], np.ones(len(POINTS))):
+        np.testing.assert_allclose(rows @ np.linalg.lstsq(rows, bent, rcond=None)[0], bent, atol=1e-6)
+    units = rows / np.linalg.norm(rows, axis=1)[:, None]
+    found = QuadraticFeatures(features, 0.4).values(POINTS)
+    kernel = 0.6 * units @ units.T + 0.4 * (units[:, :4] @ units[:, :4].T) ** 2
+    np.testing.assert_allclose(found @ found.T, kernel, atol=1e-12)
+    assert found.shape[1] == 7 + 10
+    with pytest.raises(ParameterError, match="linear must have two inputs a column"):
+        DistanceFeatures(LinearFeatures.of_waves(3))
 
 
 def test_so_many_waves_that_the_products_do_not_exceed_a_number():

@@ -154,8 +154,9 @@ class TestReleases:
                 classifier(delta=delta, **chosen).plan(n, inputs).features, QuadraticFeatures
             )
 
-        # Four columns are 20 features with their products: 1 and 1.65 roots of n epsilon.
-        assert [taken(n, 4) for n in (370, 400)] == [False, True]
+        # Four columns are 20 features with their products: 1 and 1.65 roots of n epsilon, of which a
+        # search for a power takes 20 from 200 on.
+        assert [taken(n, 4) for n in (390, 420)] == [False, True]
         assert [taken(n, 4, 1e-5) for n in (135, 150)] == [False, True]
         assert [taken(n, 4, classes=range(12)) for n in (1480, 1600)] == [False, True]
         # Eleven and twelve are 90 and 104, of 10^9 numbers in memory; 29 and 30 are 495 and 527.
@@ -163,8 +164,35 @@ class TestReleases:
         assert [taken(10**6, inputs, 1e-5) for inputs in (29, 30)] == [True, False]
         assert [taken(10**6, inputs) for inputs in (11, 12)] == [True, False]
         assert not isinstance(regressor().plan(10**6, 4).features, QuadraticFeatures)
-        shares = [classifier().plan(n, 4).features.share for n in (400, 900)]
+        shares = [classifier().plan(n, 4).features.share for n in (420, 920)]
         assert shares == pytest.approx([0.35 * 0.7**3, 0.35])
+
+    @pytest.mark.parametrize("delta", [0, 1e-5])
+    def test_many_inputs_far_below_their_bounds_or_on_both_sides_are_told_apart_by_default(self, delta):
+        """Four times in five at least; a linear function of plain inputs is right as often as not."""
+        random = np.random.default_rng(6)
+        amounts = np.exp(random.normal(size=(4000, 8)))
+        more = np.where(amounts[:, 0] * amounts[:, 1] > 1, "up", "down")
+        far = classifier(delta=delta, bounds=(0, 1000)).fit(amounts, more)
+        assert far.release_.certificate.mechanism["power"] < 1
+        assert far.score(amounts, more) > 0.8
+        around = random.normal(size=(4000, 12))
+        wide = np.where(np.abs(around).sum(axis=1) > 9.3, "up", "down")
+        assert classifier(delta=delta, bounds=(-5, 5)).fit(around, wide).score(around, wide) > 0.8
+
+    def test_a_power_is_looked_for_where_nothing_is_named_and_records_are_read_where_they_lie(self):
+        def looked_for(n=1000, inputs=4, made=classifier, **chosen):
+            return made(**chosen).plan(n, inputs).choice is not None
+
+        assert looked_for()
+        assert looked_for(delta=1e-5)
+        assert not looked_for(199)
+        assert not looked_for(classes=range(3))
+        assert looked_for(classes=range(3), delta=1e-5)
+        assert not looked_for(made=regressor)
+        assert not looked_for(loss="squared")
+        for kind in (Features("linear"), Features(power=1), Features(power=0.5)):
+            assert not looked_for(features=kind)
 
     def test_a_kernel_may_be_written_as_text(self):
         texts, kernels = ("rbf:15%", "matern:0.2:1.5"), (RBF(0.15), Matern(0.2, nu=1.5))

@@ -52,8 +52,10 @@ def test_a_unit_votes_for_the_power_that_brings_its_typical_input_nearest_to_a_h
     # The lower median of what is above zero; other inputs, and zeros, do not count.
     data = examples([[0.0, typical / 3, typical, 1.0, 0.9], [0.0, 0.0, typical, 0.0, 1.0]])
     assert data.votes().tolist() == [2 * (each == place) for each in range(len(CANDIDATES))]
-    logs = [abs(np.log2(-np.log2(border) * power)) for border in BORDERS]
-    assert min(logs) == pytest.approx(0.5)
+    logs = [abs(np.log2(-np.log2(border) * power)) for border in BORDERS[1:]]
+    assert min(logs) == pytest.approx(0.5) or place == 0
+    # Even inputs are often a little below the middle.
+    assert 0.25 < BORDERS[0] < 2 ** -(2**0.5)
 
 
 @pytest.mark.parametrize("record", [[0.0] * 3, [5e-324] * 3, [1.0] * 3, [np.nan] * 3, [-1e300, 1e-9, 2]])

@@ -90,9 +90,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     solver : {"auto", "table", "objective", "output", "sums", "means", "gradient"} or Solving
         Where the noise goes: `dpfda.machines.table` and `dpfda.machines.solvers` say what each
         guarantees, the page what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.
-    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
-        "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large, else
-        "linear". With a kernel, number and seed in `dpfda.machines.plan.Features`; a map of
+    features : {"auto", "linear", "distances", "quadratic", "fourier", "grid"}, Features or a map
+        "auto" is "grid" on one or two inputs; on more "quadratic" or "distances" where n epsilon is
+        large, else "linear", of a power that is looked for (`dpfda.machines.plan.Features`). A map of
         `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.

@@ -27,6 +27,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.records.features import (
+    DistanceFeatures,
     FeatureMap,
     FourierFeatures,
     LandmarkFeatures,
@@ -63,7 +64,8 @@ DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
 # records, to such a part of the largest length: at one length a linear function is none any more.
 LONG_SIGNAL, LONG = 100.0, 0.7
 # Number of features over the root of n epsilon up to which products of columns have their whole share,
-# which then falls with its cube, and up to which they are taken: for descent, and else.
+# which then falls with its cube, and up to which they are taken: for descent, and else. Up to the first
+# columns have the roots of their distances from the middle beside them.
 DESCENT_PRODUCTS, PRODUCTS = (1.3, 1.65), (0.7, 1.0)
 # The most of them; and for descent, of those of all units together, at 4 bytes each.
 MOST_DESCENT_PRODUCTS, MOST_PRODUCTS, MOST_TOGETHER = 500, 100, 10**9
@@ -251,19 +253,22 @@ def chosen_features(
     products, many = default_products(units, guarantee, descent, functions or 1)
     if kind == "auto":
         kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
-        pairs = quadratic_count(inputs + 1)
-        if kind == "linear" and classes and count is None and pairs <= products:
-            return QuadraticFeatures.of_waves(inputs, pairs, SHARE * min(1.0, many / pairs) ** 3)
-    if kind == "quadratic":
+        if kind == "linear" and classes and count is None:
+            bent = 1 + 2 * inputs <= min(many, products)
+            pairs, kind = quadratic_count(inputs + 1), "distances" if bent else kind
+            if pairs <= products:
+                linear = DistanceFeatures.of_columns(inputs) if bent else LinearFeatures.of_waves(inputs)
+                return QuadraticFeatures(linear, SHARE * min(1.0, many / pairs) ** 3)
+    if kind in ("distances", "quadratic"):
         most = products if count is None else whole(count, "components", 1)
-        return QuadraticFeatures.of_waves(inputs, most)
+        wide = kind == "distances"
+        return DistanceFeatures.of_columns(inputs) if wide else QuadraticFeatures.of_waves(inputs, most)
     if kind == "linear":
-        if not classes and count is None and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5:
+        long = not classes and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5
+        if long and count is None:
             return LinearFeatures.of_columns(inputs, LONG * math.sqrt(1 + inputs))
-        most = (
-            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
-        )
-        return LinearFeatures.of_waves(inputs, most)
+        most = default_waves(units, guarantee, descent) if count is None else count
+        return LinearFeatures.of_waves(inputs, whole(most, "components", 1))
     if count is None:
         count = default_components(inputs, units, guarantee, functions, descent)
     if isinstance(kernel, str):

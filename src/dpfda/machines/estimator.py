@@ -69,9 +69,6 @@ class PooledMachine(PooledSum):
         if isinstance(plan, PredictorPlan):
             return
         near = "bring records into memory, as in fit(X.compute(), y.compute())."
-        if plan.choice is not None:
-            words = "be a public number where the records lie in several places"
-            raise ParameterError("power", words, repr("search"), f"State it; or {near}")
         if not isinstance(plan.solver, SummingSolver):
             words = "make one sum where the records lie in several places"
             remedy = (
@@ -79,6 +76,9 @@ class PooledMachine(PooledSum):
                 f"or {near}"
             )
             raise ParameterError("solver", words, repr(plan.solver.name), remedy)
+        if plan.choice is not None:
+            words = "be a public number where the records lie in several places"
+            raise ParameterError("power", words, repr("search"), f"State it; or {near}")
 
     numbers = said_by("plan.entries")
 

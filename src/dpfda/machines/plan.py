@@ -18,7 +18,8 @@ from dpfda.machines.errors import noise_at_inputs, widths
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
-from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
+from dpfda.machines.solvers import Budget, Labelled, Solver, SummingSolver, Terms
+from dpfda.machines.table_release import MOST_INPUTS
 from dpfda.noise import NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -49,7 +50,10 @@ SAID = {
 # Nine of ten sets of examples have at most so much more noise than is foretold to first order.
 MOST = 1.3
 
-FEATURES = ("auto", "linear", "quadratic", "fourier", "grid")
+# Powers of inputs are looked for by default from such an n epsilon on.
+SEARCHED_FROM = 200
+
+FEATURES = ("auto", "linear", "distances", "quadratic", "fourier", "grid")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,21 +62,23 @@ class Features(Gathered):
 
     Parameters
     ----------
-    kind : {"auto", "linear", "quadratic", "fourier", "grid"}
-        "auto" is "grid" on one or two inputs; on more "fourier" with a kernel; without one "quadratic"
-        for classes where n epsilon is large for the number of columns, else "linear".
+    kind : {"auto", "linear", "distances", "quadratic", "fourier", "grid"}
+        "auto" is "grid" on one or two inputs; on more "fourier" with a kernel; without one, for classes,
+        "quadratic" or "distances" where n epsilon is large for the number of columns, else "linear".
         "linear" brings every record to one length, and takes the slowest cosines over the columns where
-        there are many; "quadratic" adds the products of two. See `dpfda.records.features`.
+        there are many; "distances" adds the root of each one's distance from the middle of its bounds;
+        "quadratic" adds the products of two. See `dpfda.records.features`.
     kernel : scikit-learn kernel or text such as "rbf:15%", optional
         For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
     components : int, optional
         Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
-    power : {0.5, 0.25, 0.125, 0.0625, "search"}, optional
+    power : {1, 0.5, 0.25, 0.125, 0.0625, "search"}, optional
         Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
         from zero on, most of them far below their bounds. Public; "search" chooses it privately for a
-        part of the budget, `dpfda.machines.powers`.
+        part of the budget, `dpfda.machines.powers`. By default it is looked for where "auto" features of
+        more than two inputs tell classes apart and the solver is no sum; else it is 1.
 
     Examples
     --------
@@ -340,7 +346,8 @@ def machine_plan(
         made = chosen_features(*stated, count, units, rest, functions, descent)
         if power is not None and choice is None:
             # On the command line a number is a word.
-            made = RootFeatures(made, {str(one): one for one in POWERS}.get(word, power))
+            power = {str(one): one for one in (1, *POWERS)}.get(word, power)
+            made = made if power == 1 else RootFeatures(made, power)
     elif getattr(chosen, "inputs", None) == count:
         made = chosen
     else:
@@ -352,5 +359,13 @@ def machine_plan(
         settings.unit.relation,
     )  # fmt: skip
     worked = chosen_solver(solver, solving.penalty, terms, functions is None)
+    bare = isinstance(chosen, Features) and chosen == Features() and functions is not None
+    enough = units * epsilon_of(guarantee) >= SEARCHED_FROM
+    if bare and enough and count > MOST_INPUTS and not isinstance(worked, SummingSolver):
+        # What makes no sum reads records where they lie, and may be told how.
+        return machine_plan(
+            guarantee, units, settings=settings, loss=loss, inputs=inputs, solving=solving,
+            features=Features(power=SEARCHED), grouped=grouped, classes=classes, functions=functions,
+        )  # fmt: skip
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target, choice)

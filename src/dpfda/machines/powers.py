@@ -3,7 +3,7 @@
 Bounds that are far too wide, counts and sums of money leave most inputs near zero, and a machine learns
 nothing. A record's typical input t is the lower median of those of its inputs, scaled from their bounds
 to [0, 1], that are above zero; that of a unit is the average over its records. The unit votes for the
-power p of 1, 1/2, .., 1/16 for which t^p is nearest to 1/2.
+power p of 1, 1/2, .., 1/16 for which t^p is nearest to 1/2, but for 1 from t = .28 on.
 
 **Guarantee.** A unit is one vote, whatever its records are. Two powers' votes move apart by at most 2
 where a unit is replaced, and by 1 where one comes or goes. They get Laplace noise of that scale over e,
@@ -31,8 +31,9 @@ from dpfda.records.features import FeatureMap, InputBox, embedded
 # What asks for it, and the stage that is paid for.
 SEARCHED, STAGE = "search", "power of inputs"
 CANDIDATES = (1.0, 0.5, 0.25, 0.125, 0.0625)
-# Typical inputs below which the next power is nearer: where p |log2 t| is as far above one as below.
-BORDERS = tuple(2.0 ** -(2.0 ** (step + 0.5)) for step in range(4))
+# Typical inputs below which the next power is nearer: where p |log2 t| is as far above one as below; the
+# first is lower, as even inputs are often a little below the middle.
+BORDERS = (0.28, *(2.0 ** -(2.0 ** (step + 0.5)) for step in range(1, 4)))
 # The choice has so much over n epsilon as its share of the budget, and no less or more than these.
 SPENT, LEAST, MOST = 20, Fraction(2, 100), Fraction(25, 100)
 # Rows whose features are formed at a time: a public number.

@@ -35,8 +35,9 @@ HIGHEST = 0.99
 # room in each group, which errs by itself.
 BENT, LOOSE = 0.2, 0.1
 # Wider than so much an interval of the area says hardly anything; and deviations of the noise in two
-# cells, of both outcomes, that more than half of all scores are beyond by chance in 1 of 100.
-WEAK, FAR = 0.6, 5.0
+# cells, of both outcomes, that more than half of all scores are beyond by chance in 1 of 100. Of risks
+# that fit the outcomes, within as many, this part of all may lie at the bounds.
+WEAK, FAR, MOST = 0.6, 5.0, 0.9
 
 
 def bound_words(low: float, high: float) -> str:
@@ -327,8 +328,14 @@ class ReleasedScoreCurves(CountedScores):
     @property
     def _at_bounds(self) -> list[str]:
         """What to know first, where most scores are in the two cells at the bounds."""
-        (low, high), ends = self.score_bounds, self.persons.sum(axis=0)[[0, -1]].sum()
-        if self._cells < 3 or ends <= self.persons.sum() / 2 + FAR * self.shares.deviation:
+        (low, high), ends = self.score_bounds, self.persons[:, [0, -1]]
+        noise, people = self.shares.deviation, self.persons.sum()
+        # Of right risks few have the outcome near 0, and few are without it near 1.
+        end = int(ends.sum(axis=0).argmax())
+        few = abs(end - self.edges[[1, -2][end]]) * ends[:, end].sum() + FAR * noise
+        right = self._of_risks and bool(ends[1 - end, end] <= few)
+        usual = max(people / 2 + FAR * noise, MOST * people * right)
+        if self._cells < 3 or ends.sum() <= usual:
             return []
         return [
             f"Most scores lie at {low:g} or {high:g}, near them or beyond, where their order is hardly "

@@ -1,4 +1,4 @@
-"""Public feature maps of inputs: columns, their products, random Fourier features, kernels at landmarks.
+"""Public feature maps of inputs: columns, products, distances, Fourier features, landmarks.
 
 Every map takes inputs on the unit cube to feature vectors that are meant to have length at most one:
 the kernel of the map is k(s, t) = phi(s) . phi(t), scaled to k(t, t) <= 1. The bound is not trusted:
@@ -16,7 +16,12 @@ from dpfda.numerics.encoding import array_from_json, mapping, name, number
 from dpfda.numerics.errors import StorageError
 from dpfda.records.features.inputs import FeatureMap, InputBox, embedded, feature_ball
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
-from dpfda.records.features.linear import LinearFeatures, QuadraticFeatures, RootFeatures
+from dpfda.records.features.linear import (
+    DistanceFeatures,
+    LinearFeatures,
+    QuadraticFeatures,
+    RootFeatures,
+)
 
 
 def features_from_json(entries: object) -> FeatureMap:
@@ -26,7 +31,12 @@ def features_from_json(entries: object) -> FeatureMap:
     if kind == "linear":
         return _linear(written)
     if kind == "quadratic":
-        return QuadraticFeatures(_linear(mapping(written["linear"])), number(written["share"]))
+        linear = features_from_json(written["linear"])
+        if not isinstance(linear, LinearFeatures | DistanceFeatures):
+            raise ValueError("products are of linear functions")
+        return QuadraticFeatures(linear, number(written["share"]))
+    if kind == "distances":
+        return DistanceFeatures(_linear(mapping(written["linear"])))
     if kind == "fourier":
         return FourierFeatures(frozen(array_from_json(written["frequencies"])), name(written["kernel"]))
     if kind == "landmarks":
@@ -43,6 +53,7 @@ def _linear(written: dict[str, object]) -> LinearFeatures:
 
 
 __all__ = [
+    "DistanceFeatures",
     "FeatureMap",
     "FourierFeatures",
     "InputBox",

@@ -1,4 +1,4 @@
-"""Linear functions of the inputs: columns, or coefficients of curves; their products; and of roots."""
+"""Linear functions of the inputs: columns, or coefficients of curves; products, distances, and roots."""
 
 from __future__ import annotations
 
@@ -159,6 +159,59 @@ class LinearFeatures:
         }
 
 
+# How much of a column the root of its distance has, and what is subtracted: about the root's mean.
+DISTANCE, USUAL = 0.6, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceFeatures:
+    """Columns beside the roots of their distances from the middle of the bounds.
+
+    A sum of them may bend in each column: be large in the middle, or far from it, or on one side alone.
+    With v the column on [-1, 1], the root is a column of its own, DISTANCE (|v|^(1/2) - USUAL).
+
+    Parameters
+    ----------
+    linear : LinearFeatures
+        Public; of the d columns, and d roots, on the unit cube.
+
+    Examples
+    --------
+    >>> features = DistanceFeatures.of_columns(3)
+    >>> features.inputs, features.components
+    (3, 7)
+    """
+
+    linear: LinearFeatures
+
+    def __post_init__(self) -> None:
+        if self.linear.inputs % 2:
+            raise ParameterError("linear", "have two inputs a column", str(self.linear.inputs))
+
+    @classmethod
+    def of_columns(cls, inputs: int) -> DistanceFeatures:
+        """All columns and roots, every record at one length."""
+        return cls(LinearFeatures.of_waves(2 * inputs))
+
+    @property
+    def inputs(self) -> int:
+        return self.linear.inputs // 2
+
+    @property
+    def components(self) -> int:
+        return self.linear.components
+
+    def values(self, points: Floats) -> Floats:
+        roots = DISTANCE * (np.sqrt(np.abs(2 * points - 1)) - USUAL)
+        return self.linear.values(np.hstack([points, (1 + roots) / 2]))
+
+    def describe(self) -> str:
+        return f"{self.linear.describe()}: columns, and roots of their distances from the middle"
+
+    def to_json(self) -> dict[str, object]:
+        return {"kind": "distances", "linear": self.linear.to_json()}
+
+
 # Of a record's squared length, for its products: on public data, docs/appendix/kernel_machines.md.
 SHARE = 0.35
 
@@ -170,15 +223,16 @@ def quadratic_count(linear: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticFeatures:
-    """Linear features u, taken to length one, beside all products u_i u_j.
+    """Linear features u, taken to length one, beside all products u_i u_j, but of no roots.
 
-    They are ((1 - share)^(1/2) u, share^(1/2) (u_i^2, 2^(1/2) u_i u_j for i < j)), of length one. Their
-    kernel is (1 - share) u . v + share (u . v)^2. With a constant among the u, every quadratic function
-    of the inputs is a sum of them, up to a factor that is positive.
+    They are ((1 - share)^(1/2) u, share^(1/2) (u_i^2, 2^(1/2) u_i u_j for i < j)), of length one, or at
+    most where some u are roots of distances. Else their kernel is (1 - share) u . v + share (u . v)^2.
+    With a constant among the u, every quadratic function of the inputs is a sum of them, up to a factor
+    that is positive.
 
     Parameters
     ----------
-    linear : LinearFeatures
+    linear : LinearFeatures or DistanceFeatures
         Public.
     share : float
         Public part of the squared length that products have, between 0 and 1.
@@ -190,7 +244,7 @@ class QuadraticFeatures:
     (9, 1.0)
     """
 
-    linear: LinearFeatures
+    linear: LinearFeatures | DistanceFeatures
     share: float = SHARE
 
     def __post_init__(self) -> None:
@@ -209,7 +263,13 @@ class QuadraticFeatures:
 
     @property
     def components(self) -> int:
-        return quadratic_count(self.linear.components)
+        return self.linear.components - self._factors + quadratic_count(self._factors)
+
+    @property
+    def _factors(self) -> int:
+        """Of how many features, the first, there are products."""
+        roots = self.inputs if isinstance(self.linear, DistanceFeatures) else 0
+        return self.linear.components - roots
 
     def values(self, points: Floats) -> Floats:
         columns = self.linear.values(points).T
@@ -221,8 +281,9 @@ class QuadraticFeatures:
         root, count = math.sqrt(self.share), len(columns)
         made, start = np.empty((self.components, points.shape[0])), count
         np.multiply(math.sqrt(1 - self.share), columns, out=made[:start])
+        columns = columns[: self._factors]
         for place, column in enumerate(columns):
-            part = made[start : start + count - place]
+            part = made[start : start + len(columns) - place]
             np.multiply(column, columns[place:], out=part)
             part[0] *= root
             part[1:] *= root * math.sqrt(2.0)
