@@ -148,7 +148,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     followed: float | None = None
     TRIALS: ClassVar[int] = 6
     QUICK: ClassVar[int] = 3
-    BANDS: ClassVar[int] = 3
+    BANDS: ClassVar[int] = 4
     scale = 1.0, "all of the persons"
 
     @property
