@@ -48,7 +48,7 @@ from dpfda.views import Curve
 # How often the default band was seen to hold.
 HELD = (
     ". On 34 sets of curves with smooth and rough effects it held in 90 to 100 of 100, where effects "
-    "have the curves' own shapes in 81 to 100"
+    "have the curves' own shapes in 91 to 100"
 )
 
 
@@ -306,11 +306,6 @@ class ReleasedFunctionalRegression(Valued):
         held = super()._entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
-    @property
-    def _noise_words(self) -> str:
-        """The law of the noise."""
-        return corner_noise_words(self.noise, self.corners.size)
-
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.corners)}
 
@@ -403,7 +398,7 @@ class ReleasedFunctionalRegression(Valued):
             f"coefficient function for each, from sums over all {several(self.unit)} at the "
             f"{self.corners.size} corners of the covariates.{shown}",
             public=[f"the grid and the domain: {self._spoken_domain}"],
-            noise=self._noise_words,
+            noise=corner_noise_words(self.noise, self.corners.size),
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "
                 "coefficients are those of the values so cut."
