@@ -53,15 +53,6 @@ def test_a_plan_that_knows_until_when_persons_are_followed_comes_true():
     assert found > 4 * made.plan(size).error
 
 
-def test_every_third_member_is_followed_to_the_end_by_those_who_are_followed_until_the_stated_time():
-    cells = plan(1.0).cells
-    for at, made in enumerate(ordinary_follow_ups(6, cells, 20_000, 4.0)):
-        late, ended = made.times > 4.0, made.causes >= 0
-        assert late.mean() <= 0.12
-        lost = late & ~ended & (made.times < 10)
-        assert lost.any() == (at % 3 < 2)
-
-
 @pytest.mark.parametrize("followed", [0, -1, 11, math.nan])
 def test_nobody_is_followed_beyond_the_domain(followed):
     with pytest.raises(ParameterError, match="followed must lie after 0, and not beyond "):

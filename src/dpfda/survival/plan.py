@@ -29,9 +29,8 @@ from dpfda.survival.release import BOUND, ReleasedSurvival, halves
 SHAPES, LEFT = (0.4, 1.8), (0.1, 0.8)
 # Shares of persons that are lost before the end, evenly from a time on; and those times.
 LOST, SINCE = (0.7, 1.0), (0.0, 0.4)
-# Where it is stated until when so many of them are followed, losses have Weibull laws of these shapes;
-# of every third member of the family who is followed until then stays to the end.
-LASTING, FALLS, STAYING = 0.1, (1.0, 4.0), 3
+# Where it is stated until when so many of them are followed, losses have Weibull laws of these shapes.
+LASTING, FALLS = 0.1, (1.0, 4.0)
 # Of the others one in ten lasts for this share of the domain, or longer.
 USUAL_END = 0.8
 # Late follow-ups begin evenly up to here. So many persons are made up at most, each for several.
@@ -48,9 +47,8 @@ class FollowUps(NamedTuple):
 
     @classmethod
     def made_up(
-        cls, place: Floats, cells: LifeCells, persons: int,
-        followed: float | None = None, staying: bool = False,
-    ) -> FollowUps:  # fmt: skip
+        cls, place: Floats, cells: LifeCells, persons: int, followed: float | None = None
+    ) -> FollowUps:
         """Those of one member of the family, at a place (4,) in the unit cube."""
         first, last = cells.domain_range
         generator = np.random.Generator(np.random.Philox(key=33))
@@ -73,8 +71,6 @@ class FollowUps(NamedTuple):
             fall = FALLS[0] * (FALLS[1] / FALLS[0]) ** place[2]
             with np.errstate(divide="ignore"):
                 stayed = np.minimum(until * (-np.log1p(-drawn[1]) / rate) ** (1 / fall), 1.0)
-            if staying:
-                stayed = np.where(stayed > until, 1.0, stayed)
         stayed = starts + (1 - starts) * stayed
         kinds = np.minimum((drawn[2] * len(cells.causes)).astype(np.int64), len(cells.causes) - 1)
         causes = np.where((ended <= stayed) & (ended <= 1), kinds, CENSORED)
@@ -105,12 +101,9 @@ def ordinary_follow_ups(
     """The first members of the family, of so many persons in one group.
 
     Times without an event have Weibull laws; some persons are lost, evenly from some time on, or so
-    that one in ten is followed until a stated one, and then to the end in every third.
+    that one in ten is followed until a stated one.
     """
-    return [
-        FollowUps.made_up(place, cells, persons, followed, at % STAYING == STAYING - 1)
-        for at, place in enumerate(spread_evenly(count, 4))
-    ]
+    return [FollowUps.made_up(place, cells, persons, followed) for place in spread_evenly(count, 4)]
 
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
@@ -148,7 +141,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     followed: float | None = None
     TRIALS: ClassVar[int] = 6
     QUICK: ClassVar[int] = 3
-    BANDS: ClassVar[int] = 4
+    BANDS: ClassVar[int] = 3
     scale = 1.0, "all of the persons"
 
     @property
