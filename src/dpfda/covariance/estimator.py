@@ -290,9 +290,7 @@ class PrivateCovariance(SecondMoments):
             return self
         stage, total, certificate, curves = self._charged(X, groups)
         made = release_covariance(total.triangle(), stage, certificate)
-        if isinstance(curves, Paired):
-            made = with_distance(made, curves.units, stage.plan)
-        self.release_ = made
+        self.release_ = with_distance(made, curves, stage.plan)
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
@@ -378,7 +376,8 @@ def covariance_plan(
     radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
     own_share = None
     if summary == "covariance" and settled.measurable and units is not None:
-        own_share = distance_share(units * pure_part(guarantee).epsilon)
+        if neighbours is Neighbours.REPLACE_ONE:
+            own_share = distance_share(units * pure_part(guarantee).epsilon)
     shares = Shares.of(guarantee, counted, settled.mean_share, radius_share, own_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     about = {

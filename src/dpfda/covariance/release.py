@@ -255,22 +255,29 @@ class ReleasedCovariance(CovarianceSurface):
         return settled(band, np.asarray(self(at_s, at_t)), (least, np.full(least.size, np.inf)))
 
     def _told(self, at_s: Floats, at_t: Floats, points: Floats, asked: Asked) -> Band:
-        """By the largest distance, and by what its cut may have left out."""
-        distance, one = known(self.distance), at_s == at_t
-        apart, values = distance.at_most(asked.level), np.asarray(self(at_s, at_t))
+        """By the largest distance, and by what its cut may have left out.
+
+        A covariance is half of the variance of (x(s) + x(t)) / sqrt(2) less that of the difference.
+        """
+        distance, one, grid = known(self.distance), at_s == at_t, self.grid_points
+        lower, upper = known(limits_of(mapping(self.certificate.bound["records"]), grid.size))
+        half = np.subtract(upper, lower) / 2 * np.ones(grid.size)
+
+        def ends(variances: Floats, far: Floats, pairs: bool) -> tuple[Floats, Floats]:
+            """Of variances of values that are so far from the middle of their bounds at most."""
+            variances = np.maximum(variances, 0.0)
+            below, above = distance.interval(variances, asked.level, pairs)
+            return np.minimum(below, variances), np.maximum(np.minimum(above, far**2), variances)
+
+        values, far = np.asarray(self(at_s, at_t)), [np.interp(at, grid, half) for at in (at_s, at_t)]
         own = [np.asarray(self.variance(at)) for at in (at_s, at_t)]
-        first, second = (distance.before_cut(variance + apart) for variance in own)
-        cut = np.sqrt((first - own[0] - apart) * (second - own[1] - apart))
-        below, above = np.where(one, apart, 2 * apart + cut), np.where(one, apart, 2 * apart) + cut
-        # Values between two bounds have no larger variance.
-        lower, upper = limits_of(mapping(self.certificate.bound["records"]), self.grid_points.size) or (
-            0,
-            0,
-        )
-        wide = (np.subtract(upper, lower) / 2) ** 2 * np.ones(self.grid_points.size)
-        most = np.sqrt(np.prod([np.interp(at, self.grid_points, wide) for at in (at_s, at_t)], axis=0))
-        band = Band(points, values - below, values + above, asked.level, asked.simultaneous)
-        return settled(band, values, (np.where(one, 0.0, -most), np.maximum(most, values)))
+        (first, above_s), (_, above_t) = (ends(own[k], far[k], False) for k in (0, 1))
+        mean, wide = (own[0] + own[1]) / 2, (far[0] + far[1]) * math.sqrt(0.5)
+        sums, differences = (ends(mean + side, wide, True) for side in (values, -values))
+        most = np.sqrt(above_s * above_t)
+        below = np.where(one, first, np.maximum((sums[0] - differences[1]) / 2, -most))
+        above = np.where(one, above_s, np.minimum((sums[1] - differences[0]) / 2, most))
+        return settled(Band(points, below, above, asked.level, asked.simultaneous), values)
 
     # Its file.
 
@@ -313,8 +320,10 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the emphasis is none")
         if self.distance is not None:
             records = self.certificate.bound["records"]
-            if self.distance.units // 2 != self.count or limits_of(mapping(records or {}), grid) is None:
-                raise ValueError("the largest distance is of pairs of units between bounds")
+            records_of = 2 if self.about.get("center") == "pairs" else 1
+            counted = self.distance.units // records_of == self.count
+            if not counted or limits_of(mapping(records or {}), grid) is None:
+                raise ValueError("the largest distance is of these units between bounds")
             start, end = self.domain_range
             cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
             # Matrices differ in their last digits between machines.
