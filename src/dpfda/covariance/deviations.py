@@ -122,7 +122,7 @@ class Deviations:
 
     @property
     def measurable(self) -> bool:
-        """Whether the largest distance from the covariance of these units is told, if all are replaced."""
+        """Whether the largest distance from the units' covariance is told, where these are replaced."""
         return self.word in ("pairs", "private") and self.chosen and isinstance(self.bound, ValueBounds)
 
     @property

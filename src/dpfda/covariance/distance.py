@@ -1,8 +1,8 @@
 """How far a released covariance lies from that of its units at most: what gets noise, and what it tells.
 
-Once the covariance C is public, so are the variances v_a that it gives to forms a(x): the value x(t) at each
-point of the grid, and (x(s) + x(t)) / sqrt(2), (x(s) - x(t)) / sqrt(2) at some pairs of points. Forms of
-the units are rounded to integers y, a public cut being L of them. With
+Once the covariance C is public, so are the variances v_a that it gives to forms a(x): the value x(t) at
+each point of the grid, and (x(s) + x(t)) / sqrt(2) and (x(s) - x(t)) / sqrt(2) at some pairs of points.
+Forms of the units are rounded to integers y, a public cut being L of them. With
 
     G_a = min over integers m of sum_i min((y_i - m)^2, L^2)
 
@@ -10,11 +10,11 @@ and T_a the number of units times v_a in the same integers, what gets noise is
 
     D = max(4 max_t |G_t - T_t|, 3 max over pairs |G_a - T_a|).
 
-One unit in the place of another changes one term of each sum, which lies between 0 and L^2 whatever m is:
-so it moves each least sum by L^2 at most, and D by 4 L^2, whatever C and the cut are, which are functions
-of what was released. Laplace noise of that over a share of epsilon keeps to this share, given all that
-came before: both compose to the whole. Without the cut G_a would be the sum of squares about the mean,
-so that no center is paid for, and no records are paired.
+One unit in the place of another changes one term of each sum, which lies between 0 and L^2 whatever m
+is: so it moves each least sum by L^2 at most, and D by 4 L^2, whatever C and the cut are, which are
+functions of what was released. Laplace noise of that over a share of epsilon keeps to this share, given
+all that came before: both compose to the whole. Without the cut G_a would be the sum of squares about
+the mean, so that no center is paid for, and no records are paired.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PLACES = 17
 ONE, PAIR = 4, 3
 # The squared cut, in largest variances of what was released; these are taken to be so many squared
 # radii over the domain's length at least.
-SQUARES, LEAST = 12.0, 0.25
+SQUARES, LEAST = 12.0, 0.4
 # Of what the level of a band leaves, so much is the noise's; the rest is for what the cut leaves out.
 OWN = 0.6
-# Where the distance is certainly as large as this part of the squared cut, variances may be twice as large.
-HEAVY = 0.08
+# Where the distance is such a part of the squared cut at least, variances may be twice as large.
+HEAVY = 0.06
 # Variances, over the squared cut, of which it is known what the cut leaves.
 VARIANCES = np.geomspace(1e-6, 1e6, 2401)
 # How far one unit moves what gets noise.
@@ -84,7 +84,7 @@ class CovarianceDistance(file.Written):
         return AddedNoise(self.noise, "l1", MOVED, -3)
 
     def unseen(self, level: float) -> tuple[float, float]:
-        """What it is at least and at most at one point, in squared cuts, in more than so many releases."""
+        """What it is at least and at most at a point, in squared cuts, in so many releases and more."""
         assert isinstance(self.noise, KNormNoise)  # noqa: S101
         reach = self.noise.scales[0] * math.log(0.5 / (OWN * (1 - level))) + ONE
         least, most = (max(0.0, (self.noisy + side) / MOVED / self.units) for side in (-reach, reach))
@@ -98,7 +98,9 @@ class CovarianceDistance(file.Written):
         least, most = self.unseen(level)
         apart, square = most * (ONE / PAIR if pairs else 1.0), self.cut**2
         lower, upper = (np.maximum(variances / square + side, 0.0) for side in (-apart, apart))
-        upper = self.before_cut(square * (np.sqrt(upper) + 0.5 / LARGEST) ** 2) * (1 + (least / HEAVY) ** 2)
+        upper = self.before_cut(square * (np.sqrt(upper) + 0.5 / LARGEST) ** 2) * (
+            1 + (least / HEAVY) ** 2
+        )
         return square * np.maximum(np.sqrt(lower) - 1 / LARGEST, 0.0) ** 2, upper
 
     def before_cut(self, variances: Floats) -> Floats:
@@ -154,7 +156,10 @@ def measured_distance(
     scaled, half = scaled * math.sqrt(0.5), half * math.sqrt(0.5)
     for s, t in _pairs(own.size):
         mean, product, reach = (own[s] + own[t]) / 2, matrix[s, t], half[s] + half[t]
-        sides = (scaled[:, s] + scaled[:, t], mean + product), (scaled[:, s] - scaled[:, t], mean - product)
+        sides = (
+            (scaled[:, s] + scaled[:, t], mean + product),
+            (scaled[:, s] - scaled[:, t], mean - product),
+        )
         largest = max(largest, *(PAIR * apart(form, reach, variance) for form, variance in sides))
     return CovarianceDistance(largest + drawn, cut, count, law)
 

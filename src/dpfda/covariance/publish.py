@@ -166,6 +166,7 @@ def release_covariance(
         mean=stage.mean,
         shrunk=plan.shrunk,
         emphasis=plan.emphasis,
+        restored=plan.restored,
         noisy_sum=total.with_noise([0] * noise.components if shared else noise.draw()),
     )
 

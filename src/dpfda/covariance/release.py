@@ -53,7 +53,7 @@ from dpfda.releases.staged import Selection
 FLOOR_DRAWS = 2000
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
-MOST_EMPHASIS = 4.0
+MOST_EMPHASIS, MOST_RESTORED = 4.0, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,8 @@ class ReleasedCovariance(CovarianceSurface):
         Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
     emphasis : float, optional
         Where given, coefficient j was multiplied by j^emphasis before it was shortened and summed.
+    restored : float, optional
+        Where given, the estimate is multiplied by it, for what shortening takes from all variances.
     distance : CovarianceDistance, optional
         The largest distance from the covariance of these units, with noise of its own.
     """
@@ -107,6 +109,7 @@ class ReleasedCovariance(CovarianceSurface):
     shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    restored: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     distance: CovarianceDistance | None = field(
         default=None, metadata=file.itself(CovarianceDistance.from_json).or_absent.kept
     )
@@ -159,8 +162,9 @@ class ReleasedCovariance(CovarianceSurface):
 
     @cached_property
     def matrix(self) -> Floats:
-        """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
-        return frozen(nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates)))
+        """Coefficients (M, M) of the estimate: shrunk, made positive semidefinite, then restored."""
+        shrunk = self.tensor.matrix(self.shrinkage * self.noisy_coordinates)
+        return frozen((self.restored or 1.0) * nearest_positive(shrunk))
 
     def noise_floor(self, level: float = 0.95) -> float:
         """What the largest eigenvalue of the noise stays below with this probability.
@@ -171,7 +175,7 @@ class ReleasedCovariance(CovarianceSurface):
         level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
-        return largest_size(shrunk, level)
+        return (self.restored or 1.0) * largest_size(shrunk, level)
 
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
@@ -318,6 +322,8 @@ class ReleasedCovariance(CovarianceSurface):
                 raise ValueError("the radius is no candidate")
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
+        if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
+            raise ValueError("shortening does not take so much")
         if self.distance is not None:
             records = self.certificate.bound["records"]
             records_of = 2 if self.about.get("center") == "pairs" else 1
