@@ -23,7 +23,7 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance import deviations
 from dpfda.covariance import publish as publishing
-from dpfda.covariance.design import best_symmetric, symmetric_laws
+from dpfda.covariance.design import best_symmetric, chosen_radius, symmetric_laws
 from dpfda.covariance.estimator import first_stage
 from dpfda.covariance.publish import outer_sum
 from dpfda.covariance.release import ReleasedCovariance
@@ -1009,6 +1009,23 @@ class TestChosenRadius:
             release.certificate.mechanism["choice"]["noisy_counts"]
         )
         np.testing.assert_array_equal(again.on_grid(), release.on_grid())
+
+    def test_what_shortening_takes_is_given_back_to_the_estimate_and_its_noise_floor(self):
+        _, release = self.chosen(3 * waves(2000), epsilon=1.0)
+        plain = replace(release, restored=None)
+        assert 1 < release.restored < 1.5
+        np.testing.assert_allclose(release.on_grid(), release.restored * plain.on_grid())
+        assert release.noise_floor() == pytest.approx(release.restored * plain.noise_floor())
+        np.testing.assert_array_equal(release.noisy_coordinates, plain.noisy_coordinates)
+        np.testing.assert_array_equal(release.eigenvalue_intervals(), plain.eigenvalue_intervals())
+        with pytest.raises(ValueError, match="shortening"):
+            replace(release, restored=2.5)
+
+    def test_nothing_is_given_back_where_no_record_can_be_longer(self):
+        assert chosen_radius(1.0, 0.9, 1.0, 1000.0) == (1.0, 1.0)
+        radius, restored = chosen_radius(8.0, 1.0, 1.0, 100.0)
+        assert restored == pytest.approx(1 + 0.5 / radius**5)
+        assert chosen_radius(8.0, 1.0, 1.0, 100.0, restored=False)[1] == 1.0
 
     @pytest.mark.parametrize("center", ["pairs", "private", 0.0])
     @pytest.mark.parametrize("neighbours", [REPLACE, ADD])

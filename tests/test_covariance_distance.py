@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dpfda
 from dpfda import PrivateCovariance, PrivateFPCA, PrivateMean
 from dpfda.covariance.distance import (
+    HEAVY,
     LARGEST,
     MOVED,
     ONE,
@@ -251,6 +252,27 @@ class TestTheBand:
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
+
+    def test_a_variance_that_functions_do_not_follow_is_named_first(self):
+        rows = curves(2000)
+        rows[:, 12] += np.random.default_rng(1).normal(size=2000)
+        release = released(rows, bounds=(-6, 6))
+        assert "the functions do not follow it" in " ".join(release.describe().split())
+        band, own = release.band(), rows.var(axis=0)
+        assert np.all((band.lower <= own) & (own <= band.upper))
+        assert "do not follow" not in " ".join(released(curves(2000)).describe().split())
+
+    def test_tails_are_taken_to_be_heavier_where_the_distance_is_certainly_large(self):
+        law = distance_noise(PureDP(Fraction(1, 20)))
+        near, far = (
+            CovarianceDistance(round(part * MOVED * 5000), 1.0, 5000, law) for part in (0.005, 0.2)
+        )
+        assert near.unseen(0.95)[0] == 0.0
+        least, most = far.unseen(0.95)
+        assert least < 0.2 < most
+        plain = far.before_cut(np.array([0.05 + most]))[0]
+        assert far.interval(np.array([0.05]), 0.95)[1][0] > plain * (1 + (least / HEAVY) ** 2)
+        assert near.interval(np.array([0.05]), 0.95)[1][0] < 0.1
 
     def test_it_is_said(self):
         words = " ".join(released().describe().split())

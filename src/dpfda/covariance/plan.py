@@ -110,7 +110,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     # Small differences of noise choose other lengths: of few trials errors would jump.
     TRIALS: ClassVar[int] = 32
     QUICK: ClassVar[int] = 32
-    BANDS: ClassVar[int] = 8
+    BANDS: ClassVar[int] = 32
     # On half of the sets of real curves.
     apart: ClassVar[float] = 0.5
 

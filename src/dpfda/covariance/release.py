@@ -51,6 +51,8 @@ from dpfda.releases.promise import AddedNoise, charged, noise_on_count, noise_on
 from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000
+# A variance that is off by such a part of the largest is said to be.
+FAR_OFF = 0.5
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
 MOST_EMPHASIS, MOST_RESTORED = 4.0, 2.0
@@ -416,7 +418,21 @@ class ReleasedCovariance(CovarianceSurface):
             exact = f"between {low} and {high}, with a probability of 95%"
         stated = second_order(self, what, self.components(), exact)
         noise = self.noise.describe()
-        return replace(stated, what=f"{stated.what}{larger}", noise=noise)
+        remarks = [*self._far_off(), *stated.remarks]
+        return replace(stated, what=f"{stated.what}{larger}", noise=noise, remarks=remarks)
+
+    def _far_off(self) -> list[str]:
+        """Where functions or the radius certainly do not follow the variance of these units."""
+        if self.distance is None:
+            return []
+        least = self.distance.unseen(LEVEL)[0] * self.distance.cut**2
+        if least < FAR_OFF * float(np.max(self.variance(self.grid_points))):
+            return []
+        return [
+            f"Somewhere the variance of these curves is at least {number(least)} off the released one: "
+            "the functions do not follow it. How far the band reaches rests on how many values are taken "
+            "to be extreme."
+        ]
 
     def _lines(self) -> dict[str, str]:
         return {
