@@ -28,7 +28,14 @@ from dpfda.covariance.estimator import first_stage
 from dpfda.covariance.publish import outer_sum
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise
-from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.errors import (
+    BudgetError,
+    DataError,
+    DpfdaError,
+    ParameterError,
+    RefusedMechanismError,
+    StorageError,
+)
 from dpfda.noise import achieved_guarantee
 from dpfda.noise.symmetric import (
     OuterDifference,
@@ -1018,8 +1025,10 @@ class TestChosenRadius:
         assert release.noise_floor() == pytest.approx(release.restored * plain.noise_floor())
         np.testing.assert_array_equal(release.noisy_coordinates, plain.noisy_coordinates)
         np.testing.assert_array_equal(release.eigenvalue_intervals(), plain.eigenvalue_intervals())
-        with pytest.raises(ValueError, match="shortening"):
-            replace(release, restored=2.5)
+        written = json.loads(json.dumps(release.to_json()))
+        assert written["restored"] == release.restored
+        with pytest.raises(StorageError):
+            ReleasedCovariance.from_json(written | {"restored": 2.5})
 
     def test_nothing_is_given_back_where_no_record_can_be_longer(self):
         assert chosen_radius(1.0, 0.9, 1.0, 1000.0) == (1.0, 1.0)

@@ -430,8 +430,8 @@ class ReleasedCovariance(CovarianceSurface):
             return []
         return [
             f"Somewhere the variance of these curves is at least {number(least)} off the released one: "
-            "the functions do not follow it. How far the band reaches rests on how many values are taken "
-            "to be extreme."
+            "the functions do not follow it. How far the band reaches rests on how many values are "
+            "taken to be extreme."
         ]
 
     def _lines(self) -> dict[str, str]:
