@@ -28,14 +28,7 @@ from dpfda.covariance.estimator import first_stage
 from dpfda.covariance.publish import outer_sum
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise
-from dpfda.errors import (
-    BudgetError,
-    DataError,
-    DpfdaError,
-    ParameterError,
-    RefusedMechanismError,
-    StorageError,
-)
+from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.noise import achieved_guarantee
 from dpfda.noise.symmetric import (
     OuterDifference,
@@ -1003,8 +996,8 @@ class TestChosenRadius:
         away = (curves - release.center) @ release.basis.analysis
         away = np.linalg.norm(away * np.sqrt(np.arange(1, release.noise.size + 1)), axis=1)
         radius = release.certificate.mechanism["radius"]
-        # 4 times the root mean square at so large an epsilon; candidates are 1.19 apart.
-        assert 0.9 < radius / math.sqrt(np.mean(away**2)) / 4.0 < 1.11
+        # 4.9 times the root mean square at so large an epsilon; candidates are 1.19 apart.
+        assert 0.9 < radius / math.sqrt(np.mean(away**2)) / 4.9 < 1.11
         assert release.certificate.bound["radius"] == radius
         assert release.certificate.bound["description"].endswith(f"at most 8; {radius:g} was chosen")
         assert list(release.certificate.stages) == [
@@ -1027,7 +1020,7 @@ class TestChosenRadius:
         np.testing.assert_array_equal(release.eigenvalue_intervals(), plain.eigenvalue_intervals())
         written = json.loads(json.dumps(release.to_json()))
         assert written["restored"] == release.restored
-        with pytest.raises(StorageError):
+        with pytest.raises(ValueError, match="shortening"):
             ReleasedCovariance.from_json(written | {"restored": 2.5})
 
     def test_nothing_is_given_back_where_no_record_can_be_longer(self):

@@ -135,8 +135,8 @@ def chosen_radius(
 ) -> tuple[float, float]:
     """The candidate nearest to a multiple of the typical length, and what restores variances.
 
-    The multiple grows as noise gets less: it is .16 + .46 log10 of the strength, or .55 more than the
-    latter where nothing is restored, and 1 at least. Where only a share of the records has a length, it
+    The multiple grows as noise gets less: it is .62 log10 of the strength - .2, or .46 times that + .55
+    where nothing is restored, and 1 at least. Where only a share of the records has a length, it
     is that of so many records, times the fourth root of the share. What shorter records take from all
     variances is 1 - 1 / (1 + .5 / multiple^5) of them, about. Set on sets of real curves.
 
@@ -154,10 +154,11 @@ def chosen_radius(
     Examples
     --------
     >>> [round(each, 3) for each in chosen_radius(8.0, 1.0, 1.0, 50_000.0)]
-    [2.378, 1.007]
+    [2.828, 1.003]
     """
     wanted, radii = typical * share**0.25, radius_grid(largest)
-    multiple = max(1.0, (0.16 if restored else 0.55) + 0.46 * math.log10(strength * share))
+    power = math.log10(strength * share)
+    multiple = max(1.0, -0.2 + 0.62 * power if restored else 0.55 + 0.46 * power)
     radius = float(radii[np.argmin(np.abs(np.log(radii / (wanted * multiple))))])
     if not restored or radius == radii[0]:
         return radius, 1.0
