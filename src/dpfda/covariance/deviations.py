@@ -122,8 +122,8 @@ class Deviations:
 
     @property
     def measurable(self) -> bool:
-        """Whether the largest distance from the covariance of these units is told: of default pairs."""
-        return self.word == "pairs" and self.chosen and isinstance(self.bound, ValueBounds)
+        """Whether the largest distance from the units' covariance is told, where these are replaced."""
+        return self.word in ("pairs", "private") and self.chosen and isinstance(self.bound, ValueBounds)
 
     @property
     def unbounded(self) -> bool:

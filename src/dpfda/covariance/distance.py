@@ -1,23 +1,27 @@
 """How far a released covariance lies from that of its units at most: what gets noise, and what it tells.
 
-Once the covariance C is public, units stand in a circle in an order drawn without the data, and each
-makes four records z = (x - x') / sqrt(2) with the four that follow it. Their values at the points of the
-grid are held within a public cut and rounded to integers z of size L at most. With G the sum of all
-z z' and T that of as many C in the same integers, what gets noise is
+Once the covariance C is public, so are the variances v_a that it gives to forms a(x): the value x(t) at
+each point of the grid, and (x(s) + x(t)) / sqrt(2) and (x(s) - x(t)) / sqrt(2) at some pairs of points.
+Forms of the units are rounded to integers y, a public cut being L of them. With
 
-    D = max(2 max_t |G_tt - T_tt|, max_{s < t} |G_st - T_st|).
+    G_a = min over integers m of sum_i min((y_i - m)^2, L^2)
 
-One unit is in eight records. In the place of another it moves G_tt by 8 L^2 at most, as squares are not
-negative, and G_st by 16 L^2; so D by 16 L^2, whatever C and the cut are, which are functions of what was
-released. Laplace noise of that over a share of epsilon keeps to this share, given all that came before:
-both compose to the whole. The order is drawn with all its outcomes equally likely, so that the density
-of D is an average over them, of densities whose ratios are bounded.
+and T_a the number of units times v_a in the same integers, what gets noise is
+
+    D = max(4 max_t |G_t - T_t|, 3 max over pairs |G_a - T_a|).
+
+One unit in the place of another changes one term of each sum, which lies between 0 and L^2 whatever m
+is: so it moves each least sum by L^2 at most, and D by 4 L^2, whatever C and the cut are, which are
+functions of what was released. Laplace noise of that over a share of epsilon keeps to this share, given
+all that came before: both compose to the whole. Without the cut G_a would be the sum of squares about
+the mean, so that no center is paid for, and no records are paired.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -29,22 +33,23 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.releases import entries as file
 from dpfda.releases.promise import AddedNoise
 
-# Every unit makes so many records, with those that follow it.
-FOLLOWING = 4
-# Integers of a record at a point are of this size at most; so many units are multiplied out at a time.
-LARGEST, BLOCK = 2**11, 4096
+# The cut is so many integers; forms that are further than FAR from the middle of the bounds lie there.
+LARGEST, FAR = 2**8, 2**16
 # Pairs of different points are of no more than so many points.
-PLACES = 65
+PLACES = 17
+# Distances count as often at one point, and at pairs.
+ONE, PAIR = 4, 3
 # The squared cut, in largest variances of what was released; these are taken to be so many squared
 # radii over the domain's length at least.
-SQUARES, LEAST = 11.0, 0.25
-# Of what the level of a band leaves, so much is the noise's; the rest is for what the cut leaves out,
-# and for the chance of the order, of which so many deviations are allowed for, as of normal values.
-OWN, CHANCE = 0.6, 2.0
+SQUARES, LEAST = 12.0, 0.4
+# Of what the level of a band leaves, so much is the noise's; the rest is for what the cut leaves out.
+OWN = 0.6
+# Where the distance is such a part of the squared cut at least, variances may be twice as large.
+HEAVY = 0.06
 # Variances, over the squared cut, of which it is known what the cut leaves.
 VARIANCES = np.geomspace(1e-6, 1e6, 2401)
 # How far one unit moves what gets noise.
-MOVED = 4 * FOLLOWING * LARGEST**2
+MOVED = ONE * LARGEST**2
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class CovarianceDistance(file.Written):
     noisy : int
         D as this file's head says, plus noise.
     cut : float
-        Records were held within it, in units of the data.
+        Forms were held within it around their center, in units of the data.
     units : int
         Of how many it is.
     noise : NoiseLaw
@@ -78,20 +83,28 @@ class CovarianceDistance(file.Written):
         """Its noise, which was paid for before the choice of the radius and the second moments."""
         return AddedNoise(self.noise, "l1", MOVED, -3)
 
-    def at_most(self, level: float) -> float:
-        """What it is at most where both points are one, in squared units of the data.
-
-        In so many of 100 releases, and a few more; twice as much where they are two. Rounding of records
-        is allowed for.
-        """
+    def unseen(self, level: float) -> tuple[float, float]:
+        """What it is at least and at most at a point, in squared cuts, in so many releases and more."""
         assert isinstance(self.noise, KNormNoise)  # noqa: S101
-        reach = self.noise.scales[0] * math.log(0.5 / (OWN * (1 - level))) + 1
-        known = max(0.0, self.noisy + reach) / (2 * FOLLOWING * self.units)
-        chance = CHANCE / SQUARES / math.sqrt(FOLLOWING * self.units)
-        return float((known / LARGEST**2 + 2 / LARGEST + chance) * self.cut**2)
+        reach = self.noise.scales[0] * math.log(0.5 / (OWN * (1 - level))) + ONE
+        least, most = (max(0.0, (self.noisy + side) / MOVED / self.units) for side in (-reach, reach))
+        return least, most
+
+    def interval(self, variances: Floats, level: float, pairs: bool = False) -> tuple[Floats, Floats]:
+        """Variances (q,) of these units' forms, at least and at most, by those that were released.
+
+        pairs: Whether the forms are of two points. Rounding of forms is allowed for.
+        """
+        least, most = self.unseen(level)
+        apart, square = most * (ONE / PAIR if pairs else 1.0), self.cut**2
+        lower, upper = (np.maximum(variances / square + side, 0.0) for side in (-apart, apart))
+        upper = self.before_cut(square * (np.sqrt(upper) + 0.5 / LARGEST) ** 2) * (
+            1 + (least / HEAVY) ** 2
+        )
+        return square * np.maximum(np.sqrt(lower) - 1 / LARGEST, 0.0) ** 2, upper
 
     def before_cut(self, variances: Floats) -> Floats:
-        """Variances (q,) of records of which so much is left by the cut; never less.
+        """Variances (q,) of which so much is left by the cut; never less.
 
         One half of the values is taken to be normal, one to have a Laplace law.
         """
@@ -118,24 +131,58 @@ def cut_for(matrix: Floats, radius: float, length: float) -> float:
 
 
 def measured_distance(
-    values: Floats, usable: Flags, matrix: Floats, cut: float, law: NoiseLaw, drawn: int
+    values: Floats,
+    usable: Flags,
+    half: Floats,
+    matrix: Floats,
+    cut: float,
+    law: NoiseLaw,
+    drawn: int,
 ) -> CovarianceDistance:
     """The distance with noise. The ledger has been charged for it.
 
-    values, usable: arrays (n, m), (n,). Units on the grid, in an order drawn at random. Private.
+    values, usable: arrays (n, m), (n,). Units on the grid, less the middle of their bounds. Private.
+    half: array (m,). Half of what lies between the bounds.
     matrix: array (m, m). The released covariance on the grid.
     law, drawn: The noise, and one draw of it.
     """
-    squares, products, places = _sums(values, usable, cut)
-    unit = FOLLOWING * len(values) * (LARGEST / cut) ** 2
-    one = [
-        int(total) - round(unit * float(own))
-        for total, own in zip(squares, np.diag(matrix), strict=True)
-    ]
-    apart = products - np.rint(unit * matrix[np.ix_(places, places)]).astype(np.int64)
-    np.fill_diagonal(apart, 0)
-    largest = max(2 * max(map(abs, one)), int(np.max(np.abs(apart))))
-    return CovarianceDistance(largest + drawn, cut, len(values), law)
+    scale, count, own = LARGEST / cut, len(values), np.diag(matrix)
+    scaled, half = np.where(usable[:, None], values, 0.0) * scale, half * scale
+
+    def apart(form: Floats, reach: float, variance: float) -> int:
+        return abs(least_sum(form[usable], reach) - round(count * float(variance) * scale**2))
+
+    largest = ONE * max(map(apart, scaled.T, half, own))
+    scaled, half = scaled * math.sqrt(0.5), half * math.sqrt(0.5)
+    for s, t in _pairs(own.size):
+        mean, product, reach = (own[s] + own[t]) / 2, matrix[s, t], half[s] + half[t]
+        sides = (
+            (scaled[:, s] + scaled[:, t], mean + product),
+            (scaled[:, s] - scaled[:, t], mean - product),
+        )
+        largest = max(largest, *(PAIR * apart(form, reach, variance) for form, variance in sides))
+    return CovarianceDistance(largest + drawn, cut, count, law)
+
+
+def least_sum(form: Floats, reach: float) -> int:
+    """The least over integers m of the sum of min((y - m)^2, L^2), exactly; y (n,) is rounded.
+
+    reach: What y is at most in size. Public.
+    """
+    far = min(math.ceil(reach), FAR)
+    centers = np.arange(-far, far + 1)
+    rounded = np.rint(np.clip(form, -far, far)).astype(np.int64)
+    counts = np.bincount(rounded + far, minlength=centers.size)
+
+    def within(power: int) -> Integers:
+        """Sums of this power of those that are within the cut around each center."""
+        sums = np.cumsum(counts * centers**power)
+        ends = np.concatenate([np.zeros(LARGEST + 1, np.int64), sums, np.full(LARGEST, sums[-1])])
+        return np.asarray(ends[2 * LARGEST + 1 :] - ends[: -2 * LARGEST - 1])
+
+    number = within(0)
+    about = within(2) - 2 * centers * within(1) + centers**2 * number
+    return int(np.min(about + (rounded.size - number) * LARGEST**2))
 
 
 def simulated_distance(
@@ -147,30 +194,16 @@ def simulated_distance(
     generator: np.random.Generator,
 ) -> CovarianceDistance:
     """The same of a covariance (m, m) that is made up. No data, nothing private."""
-    apart = np.abs(truth - matrix)
-    far = max(2 * float(np.max(np.diag(apart))), float(np.max(apart)))
-    exact = FOLLOWING * units * (LARGEST / cut) ** 2 * far
+    apart = truth - matrix
+    own, (first, second) = np.diag(apart), np.transpose(_pairs(len(apart)))
+    pairs = np.abs((own[first] + own[second]) / 2) + np.abs(apart[first, second])
+    far = max(ONE * float(np.max(np.abs(own))), PAIR * float(np.max(pairs)))
+    exact = units * (LARGEST / cut) ** 2 * far
     noisy = round(exact + float(law.simulate(generator, 1)[0, 0]))
     return CovarianceDistance(noisy, cut, units, law)
 
 
-def _sums(values: Floats, usable: Flags, cut: float) -> tuple[Integers, Integers, Integers]:
-    """Exact sums of squares (m,), and of products (p, p) at some points, whose places are the last."""
-    count, points = values.shape
-    places = np.unique(np.rint(np.linspace(0, points - 1, min(points, PLACES))).astype(np.int64))
-    squares = np.zeros(points, dtype=np.int64)
-    products = np.zeros((places.size, places.size), dtype=np.int64)
-    with np.errstate(all="ignore"):
-        for start in range(0, count, BLOCK):
-            rows = np.arange(start, min(start + BLOCK, count))
-            for step in range(1, FOLLOWING + 1):
-                others = (rows + step) % count
-                # Halves first: the difference of the largest doubles stays finite.
-                record = (values[rows] / 2 - values[others] / 2) * (math.sqrt(2) / cut)
-                record[~(usable[rows] & usable[others])] = 0.0
-                # Products of integers, and sums of a block of them, are exact in doubles.
-                record = np.rint(np.clip(record, -1.0, 1.0) * LARGEST)
-                squares += np.sum(record**2, axis=0).astype(np.int64)
-                some = record[:, places]
-                products += (some.T @ some).astype(np.int64)
-    return squares, products, places
+def _pairs(points: int) -> list[tuple[int, int]]:
+    """Pairs of points of a grid at which forms of two are measured."""
+    places = np.unique(np.rint(np.linspace(0, points - 1, min(points, PLACES))).astype(int))
+    return list(combinations(places.tolist(), 2))

@@ -290,9 +290,7 @@ class PrivateCovariance(SecondMoments):
             return self
         stage, total, certificate, curves = self._charged(X, groups)
         made = release_covariance(total.triangle(), stage, certificate)
-        if isinstance(curves, Paired):
-            made = with_distance(made, curves.units, stage.plan)
-        self.release_ = made
+        self.release_ = with_distance(made, curves, stage.plan)
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
@@ -377,7 +375,8 @@ def covariance_plan(
     radius = settled.radius_on(basis, center)
     radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
     own_share = None
-    if summary == "covariance" and settled.measurable and units is not None:
+    told = summary == "covariance" and settled.measurable and neighbours is Neighbours.REPLACE_ONE
+    if told and units is not None:
         own_share = distance_share(units * pure_part(guarantee).epsilon)
     shares = Shares.of(guarantee, counted, settled.mean_share, radius_share, own_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
@@ -434,10 +433,7 @@ def first_stage(
         return stage, None
     lengths, rows = measured(curves, stage)
     selection = plan.choice.released(lengths)
-    radius = plan.radius_from(selection, stage.size)
-    subspace = plan.subspace is not None
-    chosen = plan.shortened(radius) if subspace else plan.shortened(radius, stage.size)
-    return replace(stage, plan=chosen, selection=selection), rows
+    return replace(stage, plan=plan.chosen(selection, stage.size), selection=selection), rows
 
 
 def _released_mean(

@@ -85,6 +85,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
         Where components are drawn by the exponential mechanism.
     sought : str
         What is published.
+    restored : float, optional
+        As in `ReleasedCovariance`, with a radius that has been chosen.
     expected_size : int, optional
         Number of units to expect, where it is private.
     """
@@ -104,10 +106,11 @@ class CovariancePlan(TriedPlan, PlanAgain):
     mean: MeanPlan | None = None
     subspace: SubspaceShares | None = None
     sought: str = "covariance"
+    restored: float | None = None
     # Small differences of noise choose other lengths: of few trials errors would jump.
     TRIALS: ClassVar[int] = 32
     QUICK: ClassVar[int] = 32
-    BANDS: ClassVar[int] = 8
+    BANDS: ClassVar[int] = 32
     # On half of the sets of real curves.
     apart: ClassVar[float] = 0.5
 
@@ -203,18 +206,21 @@ class CovariancePlan(TriedPlan, PlanAgain):
         """What coefficients are multiplied with before they are shortened."""
         return emphasised(self.emphasis, components)
 
-    def radius_from(self, selection: Selection, size: int) -> float:
-        """The radius, from noisy counts, for a public or released number of units."""
-        assert self.choice is not None  # noqa: S101
-        strength = size * float(pure_part(self.shares.rest).epsilon)
-        return chosen_radius(self.radius, *self.choice.typical(selection, size), strength)
+    def chosen(self, selection: Selection, size: int) -> CovariancePlan:
+        """The plan with the radius, from noisy counts, for a public or released number of units.
 
-    def shortened(self, radius: float, size: int | None = None) -> CovariancePlan:
-        """The plan with a radius that has been chosen; law and functions are those of this plan."""
-        if size is None:
+        Directions of the exponential mechanism keep their number of functions.
+        """
+        assert self.choice is not None  # noqa: S101
+        strength, whole = size * float(pure_part(self.shares.rest).epsilon), self.subspace is None
+        lengths = self.choice.typical(selection, size)
+        radius, restored = chosen_radius(self.radius, *lengths, strength, whole)
+        if not whole:
             return replace(self, radius=radius)
         noise = self.noise(size)
-        return replace(self, radius=radius, law=noise.mechanism, components=noise.size)
+        return replace(
+            self, radius=radius, law=noise.mechanism, components=noise.size, restored=restored
+        )
 
     @cached_property
     def count_noise(self) -> KNormNoise | None:
@@ -254,7 +260,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         if self.choice is not None:
             self.choice.noise  # noqa: B018
             for radius in radius_grid(self.radius):
-                self.shortened(float(radius)).laws  # noqa: B018
+                replace(self, radius=float(radius)).laws  # noqa: B018
         if self.mean is not None:
             check(self.mean)
         if self.subspace is not None:
@@ -343,7 +349,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         lengths = np.sqrt(np.sum(rows**2, axis=1))
         if self.choice is not None:
             selection = self.choice.simulated(lengths, size, generator)
-            plan = self.shortened(self.radius_from(selection, size), size)
+            plan = self.chosen(selection, size)
             law = plan.noise(size)
         rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
@@ -358,6 +364,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
             certificate=certificate,
             shrunk=self.shrunk,
             emphasis=self.emphasis,
+            restored=plan.restored,
         )
         told, units = self.distance_noise, self.n
         if told is None or units is None:

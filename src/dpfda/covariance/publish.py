@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpfda.covariance.components_release import ReleasedComponents, ordered
+from dpfda.covariance.deviations import Paired
 from dpfda.covariance.distance import measured_distance
 from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import FLOOR_DRAWS, ReleasedCovariance
@@ -28,7 +29,9 @@ from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
+from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import InPython, ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
@@ -37,7 +40,7 @@ from dpfda.publication import charge, recomputed, said_by, stamp
 from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
 from dpfda.records import Curves, units
 from dpfda.records.second_moments import OuterSum
-from dpfda.releases.bands import largest_size
+from dpfda.releases.bands import largest_size, limits_of
 from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
@@ -163,12 +166,13 @@ def release_covariance(
         mean=stage.mean,
         shrunk=plan.shrunk,
         emphasis=plan.emphasis,
+        restored=plan.restored,
         noisy_sum=total.with_noise([0] * noise.components if shared else noise.draw()),
     )
 
 
 def with_distance(
-    release: ReleasedCovariance, units: Curves, plan: CovariancePlan
+    release: ReleasedCovariance, curves: Curves, plan: CovariancePlan
 ) -> ReleasedCovariance:
     """The release with its largest distance from the covariance of the units, where that is paid for.
 
@@ -177,16 +181,22 @@ def with_distance(
     Parameters
     ----------
     release : ReleasedCovariance
-    units : Curves
-        Private: in an order drawn at random.
+    curves : Curves
+        Private: the units, or pairs of them.
     plan : CovariancePlan
         With the radius in force.
     """
     law = plan.distance_noise
     if law is None:
         return release
+    units = curves.units if isinstance(curves, Paired) else curves
+    grid = release.grid_points
+    lower, upper = known(limits_of(mapping(plan.bounded["records"]), grid.size))
+    middle, half = lower / 2 + upper / 2, (upper / 2 - lower / 2) * np.ones(grid.size)
+    with np.errstate(all="ignore"):
+        values = np.clip(units.values, lower, upper) - middle
     distance = measured_distance(
-        units.values, units.usable, release.on_grid(), plan.cut(release), law, law.draw()[0]
+        values, units.usable, half, release.on_grid(), plan.cut(release), law, law.draw()[0]
     )
     return replace(release, distance=distance)
 

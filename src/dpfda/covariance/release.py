@@ -51,9 +51,11 @@ from dpfda.releases.promise import AddedNoise, charged, noise_on_count, noise_on
 from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000
+# A variance that is off by such a part of the largest is said to be.
+FAR_OFF = 0.5
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
-MOST_EMPHASIS = 4.0
+MOST_EMPHASIS, MOST_RESTORED = 4.0, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,8 @@ class ReleasedCovariance(CovarianceSurface):
         Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
     emphasis : float, optional
         Where given, coefficient j was multiplied by j^emphasis before it was shortened and summed.
+    restored : float, optional
+        Where given, the estimate is multiplied by it, for what shortening takes from all variances.
     distance : CovarianceDistance, optional
         The largest distance from the covariance of these units, with noise of its own.
     """
@@ -107,6 +111,7 @@ class ReleasedCovariance(CovarianceSurface):
     shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    restored: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     distance: CovarianceDistance | None = field(
         default=None, metadata=file.itself(CovarianceDistance.from_json).or_absent.kept
     )
@@ -159,8 +164,9 @@ class ReleasedCovariance(CovarianceSurface):
 
     @cached_property
     def matrix(self) -> Floats:
-        """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
-        return frozen(nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates)))
+        """Coefficients (M, M) of the estimate: shrunk, made positive semidefinite, then restored."""
+        shrunk = self.tensor.matrix(self.shrinkage * self.noisy_coordinates)
+        return frozen((self.restored or 1.0) * nearest_positive(shrunk))
 
     def noise_floor(self, level: float = 0.95) -> float:
         """What the largest eigenvalue of the noise stays below with this probability.
@@ -171,7 +177,7 @@ class ReleasedCovariance(CovarianceSurface):
         level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
-        return largest_size(shrunk, level)
+        return (self.restored or 1.0) * largest_size(shrunk, level)
 
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
@@ -255,22 +261,29 @@ class ReleasedCovariance(CovarianceSurface):
         return settled(band, np.asarray(self(at_s, at_t)), (least, np.full(least.size, np.inf)))
 
     def _told(self, at_s: Floats, at_t: Floats, points: Floats, asked: Asked) -> Band:
-        """By the largest distance, and by what its cut may have left out."""
-        distance, one = known(self.distance), at_s == at_t
-        apart, values = distance.at_most(asked.level), np.asarray(self(at_s, at_t))
+        """By the largest distance, and by what its cut may have left out.
+
+        A covariance is half of the variance of (x(s) + x(t)) / sqrt(2) less that of the difference.
+        """
+        distance, one, grid = known(self.distance), at_s == at_t, self.grid_points
+        lower, upper = known(limits_of(mapping(self.certificate.bound["records"]), grid.size))
+        half = np.subtract(upper, lower) / 2 * np.ones(grid.size)
+
+        def ends(variances: Floats, far: Floats, pairs: bool) -> tuple[Floats, Floats]:
+            """Of variances of values that are so far from the middle of their bounds at most."""
+            variances = np.maximum(variances, 0.0)
+            below, above = distance.interval(variances, asked.level, pairs)
+            return np.minimum(below, variances), np.maximum(np.minimum(above, far**2), variances)
+
+        values, far = np.asarray(self(at_s, at_t)), [np.interp(at, grid, half) for at in (at_s, at_t)]
         own = [np.asarray(self.variance(at)) for at in (at_s, at_t)]
-        first, second = (distance.before_cut(variance + apart) for variance in own)
-        cut = np.sqrt((first - own[0] - apart) * (second - own[1] - apart))
-        below, above = np.where(one, apart, 2 * apart + cut), np.where(one, apart, 2 * apart) + cut
-        # Values between two bounds have no larger variance.
-        lower, upper = limits_of(mapping(self.certificate.bound["records"]), self.grid_points.size) or (
-            0,
-            0,
-        )
-        wide = (np.subtract(upper, lower) / 2) ** 2 * np.ones(self.grid_points.size)
-        most = np.sqrt(np.prod([np.interp(at, self.grid_points, wide) for at in (at_s, at_t)], axis=0))
-        band = Band(points, values - below, values + above, asked.level, asked.simultaneous)
-        return settled(band, values, (np.where(one, 0.0, -most), np.maximum(most, values)))
+        (first, above_s), (_, above_t) = (ends(own[k], far[k], False) for k in (0, 1))
+        mean, wide = (own[0] + own[1]) / 2, (far[0] + far[1]) * math.sqrt(0.5)
+        sums, differences = (ends(mean + side, wide, True) for side in (values, -values))
+        most = np.sqrt(above_s * above_t)
+        below = np.where(one, first, np.maximum((sums[0] - differences[1]) / 2, -most))
+        above = np.where(one, above_s, np.minimum((sums[1] - differences[0]) / 2, most))
+        return settled(Band(points, below, above, asked.level, asked.simultaneous), values)
 
     # Its file.
 
@@ -311,10 +324,14 @@ class ReleasedCovariance(CovarianceSurface):
                 raise ValueError("the radius is no candidate")
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
+        if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
+            raise ValueError("shortening does not take so much")
         if self.distance is not None:
             records = self.certificate.bound["records"]
-            if self.distance.units // 2 != self.count or limits_of(mapping(records or {}), grid) is None:
-                raise ValueError("the largest distance is of pairs of units between bounds")
+            records_of = 2 if self.about.get("center") == "pairs" else 1
+            counted = self.distance.units // records_of == self.count
+            if not counted or limits_of(mapping(records or {}), grid) is None:
+                raise ValueError("the largest distance is of these units between bounds")
             start, end = self.domain_range
             cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
             # Matrices differ in their last digits between machines.
@@ -401,7 +418,21 @@ class ReleasedCovariance(CovarianceSurface):
             exact = f"between {low} and {high}, with a probability of 95%"
         stated = second_order(self, what, self.components(), exact)
         noise = self.noise.describe()
-        return replace(stated, what=f"{stated.what}{larger}", noise=noise)
+        remarks = [*self._far_off(), *stated.remarks]
+        return replace(stated, what=f"{stated.what}{larger}", noise=noise, remarks=remarks)
+
+    def _far_off(self) -> list[str]:
+        """Where functions or the radius certainly do not follow the variance of these units."""
+        if self.distance is None:
+            return []
+        least = self.distance.unseen(LEVEL)[0] * self.distance.cut**2
+        if least < FAR_OFF * float(np.max(self.variance(self.grid_points))):
+            return []
+        return [
+            f"Somewhere the variance of these curves is at least {number(least)} off the released one: "
+            "the functions do not follow it. How far the band reaches rests on how many values are "
+            "taken to be extreme."
+        ]
 
     def _lines(self) -> dict[str, str]:
         return {
