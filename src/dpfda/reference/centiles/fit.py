@@ -15,6 +15,7 @@ cell of time is a parameter by itself. Everything here is post-processing of pub
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +46,8 @@ TRIALS, WORST = 8, 1e6
 # A cell of time stands out where its mean square is larger, with laws wrong by such a share of what
 # they expect. Chosen on smooth laws, and on half of the sets that the page on quantile curves names.
 STANDS_OUT, FAULT = 5.0, 0.1
+# Standard errors of what the table has beyond its noise that are added to it.
+SURE = 0.5
 # Where the search begins: centres and scales of a path, what it pays for (in shares of the bounds, and
 # in logarithms), and the variance about it of centre and logarithm of the scale.
 CENTRES, SCALES, SHIFT, STRETCH, NEAR = np.linspace(0.02, 0.98, 49), 14, 0.1, 0.5, (4e-4, 0.1)
@@ -85,14 +88,59 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
+class Left:
+    """What laws leave of a table.
+
+    rest: array (J, K). Counts less what laws expect.
+    expected, variance: array (J, K). Of the counts, by the laws.
+    """
+
+    rest: Floats
+    expected: Floats
+    variance: Floats
+
+    @cached_property
+    def misfit(self) -> float:
+        """Mean square, in deviations of a cell; at least `STANDS_OUT` where one cell of time does."""
+        rest, expected, variance = self.rest, self.expected, self.variance
+        mean = float(np.mean(rest**2 / variance))
+        # A step or a spike leaves much of one sign side by side; noise does not, nor do small faults.
+        pairs, room = rest[:, 1:] + rest[:, :-1], variance[:, 1:] + variance[:, :-1]
+        room += (FAULT * (expected[:, 1:] + expected[:, :-1])) ** 2
+        worst = np.mean(pairs**2 / room, axis=1).max()
+        return max(mean, STANDS_OUT) if worst > STANDS_OUT else mean
+
+    @property
+    def wider(self) -> float:
+        """How many times as wide bands are for that."""
+        return float(np.clip(self.misfit**2, 1.0, STANDS_OUT))
+
+    def unseen(self, places: Floats, level: float) -> float:
+        """How far shares below a quantile may be off in a cell of time: root mean square.
+
+        It is what the table has beyond its noise, and some of the error of that.
+
+        places: array (J,). Of the quantile, as shares of the bounds.
+        """
+        cells = self.rest.shape[1]
+        # Less the level, so that how many were seen has no part.
+        below = np.clip(places[:, None] * cells - np.arange(cells), 0.0, 1.0) - level
+        off, room = (below * self.rest).sum(axis=1), (below**2 * self.variance).sum(axis=1)
+        seen = self.expected.sum(axis=1)
+        weights = seen**4 / room**2
+        mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
+        return math.sqrt(max(0.0, mean + SURE * math.sqrt(2 / weights.sum())))
+
+
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """The most likely laws and how surely they are known.
 
     parameters: array (P,)
     root: array (P, P). R with R R' their covariance.
     rough: (float, float). Variance of what terms beyond the last add to centre and log scale.
-    misfit: Mean square of what the laws leave of the table, in deviations of a cell; at least
-        `STANDS_OUT` where one cell of time does.
+    left: What the laws leave of the table.
+    nodes: Of the table.
     evidence: Logarithm of how likely the table is (MacKay 1992).
     """
 
@@ -100,22 +148,30 @@ class Posterior:
     parameters: Floats
     root: Floats
     rough: tuple[float, float]
-    misfit: float = 1.0
+    left: Left
+    nodes: Nodes
     evidence: float = 0.0
 
     def at(self, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
         return self.terms.at(self.parameters, positions)
 
-    def errors(self, positions: Floats, level: float) -> tuple[Floats, Floats]:
-        """Of a quantile at times: E (q, P) with E E' its covariance, and what is rough there, (q,)."""
+    def errors(self, positions: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+        """Of a quantile at times: E (q, P) with E E' its covariance, and what else it may be off.
+
+        That is the variance of what is rough there, (q,), and the distance that shares may be off, (q,).
+        """
         laws = self.at(positions)
         values = laws.quantiles(level)
         rising, slopes = laws.slopes(values)
         # A jump of the distribution at a bound has no slope: there the quantile is the bound.
         safe = np.maximum(rising, 1e-3 / laws.scale)
         centre, scale = self.rough
-        return (slopes @ self.root) / safe[:, None], centre + scale * (values - laws.centre) ** 2
+        rough = centre + scale * (values - laws.centre) ** 2
+        places = self.at(self.nodes.positions).quantiles(level)
+        ones = np.ones(places.size)
+        middle = self.nodes.summed(places) / self.nodes.summed(ones)
+        return (slopes @ self.root) / safe[:, None], rough, self.left.unseen(middle, level) / safe
 
 
 def terms_for(cells: int, known: bool, few: bool) -> Terms:
@@ -136,7 +192,7 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     """
     search = _Search(table, nodes, terms, size, deviation**2)
     found = [_searched(search, 0.6 / table.shape[1], rough) for rough in (False, True)]
-    if max(found, key=_likely).misfit > CONTRADICTED:
+    if max(found, key=_likely).left.misfit > CONTRADICTED:
         found.append(_searched(search, WIDE, False))
     return max(found, key=_likely)
 
@@ -167,7 +223,7 @@ def _searched(search: _Search, least: float, rough: bool) -> Posterior:
     # Laplace's approximation; constants left out.
     gain = np.linalg.slogdet(curvature)[1] + np.sum(np.log(prior.variances))
     evidence = -search.off(parameters, prior) - float(gain) / 2
-    return Posterior(terms, parameters, root.T, beyond, search.misfit(parameters), evidence)
+    return Posterior(terms, parameters, root.T, beyond, search.left(parameters), search.nodes, evidence)
 
 
 def _turns(values: Floats) -> Floats:
@@ -319,16 +375,10 @@ class _Search:
     def _variance(self, expected: Floats) -> Floats:
         return self.noise + expected + SPARE
 
-    def misfit(self, parameters: Floats) -> float:
-        """Mean square of what laws leave of the table; at least `STANDS_OUT` where a cell does."""
+    def left(self, parameters: Floats) -> Left:
+        """What laws leave of the table."""
         expected = self._expected(parameters)
-        rest, variance = self.table - expected, self._variance(expected)
-        mean = float(np.mean(rest**2 / variance))
-        # A step or a spike leaves much of one sign side by side; noise does not, nor do small faults.
-        pairs, room = rest[:, 1:] + rest[:, :-1], variance[:, 1:] + variance[:, :-1]
-        room += (FAULT * (expected[:, 1:] + expected[:, :-1])) ** 2
-        worst = np.mean(pairs**2 / room, axis=1).max()
-        return max(mean, STANDS_OUT) if worst > STANDS_OUT else mean
+        return Left(self.table - expected, expected, self._variance(expected))
 
     def off(self, parameters: Floats, prior: _Prior) -> float:
         """Minus the log posterior."""

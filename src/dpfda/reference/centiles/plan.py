@@ -142,7 +142,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         nodes, terms = self.cells.nodes, self.cells.terms(self.size is not None)
         made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
         parts = (made.errors(nodes.positions, level) for level in self.levels)
-        stated = float(np.mean([np.sum(root**2, axis=1) + rough for root, rough in parts]))
+        stated = float(np.mean([np.sum(root**2, axis=1) + rough for root, rough, _ in parts]))
         beside = left * float(np.mean(made.at(nodes.positions).scale))
         return made, math.hypot(math.sqrt(stated), beside)
 
