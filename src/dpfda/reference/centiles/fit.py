@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import scipy
@@ -115,10 +116,8 @@ class Left:
         """How many times as wide bands are for that."""
         return float(np.clip(self.misfit**2, 1.0, STANDS_OUT))
 
-    def unseen(self, places: Floats, level: float) -> float:
-        """How far shares below a quantile may be off in a cell of time: root mean square.
-
-        It is what the table has beyond its noise, and some of the error of that.
+    def beyond(self, places: Floats, level: float) -> tuple[float, float]:
+        """How far shares below a quantile are off in cells of time, beyond noise: mean square, error.
 
         places: array (J,). Of the quantile, as shares of the bounds.
         """
@@ -129,7 +128,7 @@ class Left:
         seen = self.expected.sum(axis=1)
         weights = seen**4 / room**2
         mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
-        return math.sqrt(max(0.0, mean + SURE * math.sqrt(2 / weights.sum())))
+        return float(mean), math.sqrt(2 / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +167,18 @@ class Posterior:
         safe = np.maximum(rising, 1e-3 / laws.scale)
         centre, scale = self.rough
         rough = centre + scale * (values - laws.centre) ** 2
+        mean, error = self.beyond(level)
+        return (
+            (slopes @ self.root) / safe[:, None],
+            rough,
+            math.sqrt(max(0.0, mean + SURE * error)) / safe,
+        )
+
+    def beyond(self, level: float) -> tuple[float, float]:
+        """How far shares below a quantile are off, beyond noise: mean square, and its error."""
         places = self.at(self.nodes.positions).quantiles(level)
-        ones = np.ones(places.size)
-        middle = self.nodes.summed(places) / self.nodes.summed(ones)
-        return (slopes @ self.root) / safe[:, None], rough, self.left.unseen(middle, level) / safe
+        seen = self.nodes.summed(np.ones(places.size))
+        return self.left.beyond(self.nodes.summed(places) / seen, level)
 
 
 def terms_for(cells: int, known: bool, few: bool) -> Terms:
@@ -192,13 +199,10 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     """
     search = _Search(table, nodes, terms, size, deviation**2)
     found = [_searched(search, 0.6 / table.shape[1], rough) for rough in (False, True)]
-    if max(found, key=_likely).left.misfit > CONTRADICTED:
+    likely = attrgetter("evidence")
+    if max(found, key=likely).left.misfit > CONTRADICTED:
         found.append(_searched(search, WIDE, False))
-    return max(found, key=_likely)
-
-
-def _likely(posterior: Posterior) -> float:
-    return posterior.evidence
+    return max(found, key=likely)
 
 
 def _searched(search: _Search, least: float, rough: bool) -> Posterior:

@@ -36,12 +36,13 @@ LOWEST, HIGHEST, MOST_LEVELS = 0.005, 0.995, 16
 BAND_POINTS, DRAWS, MOST_CELLS, EXACT = 201, 4000, 1000, 1e-9
 # Times over which a band is simultaneous, as shares of the domain.
 OVER = np.linspace(0.0, 1.0, BAND_POINTS)
-# Where laws leave more than this of the table, as a mean square in deviations, it is said first.
-ROUGHER = 2.0
+# Where laws leave more than this of the table, as a mean square in deviations, it is said first; and
+# where shares below a curve are off by so many errors more than noise explains.
+ROUGHER, CERTAIN = 2.0, 5.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
 # of time, and in distances that the table cannot tell. Chosen on half of the sets that the page on
 # quantile curves names.
-TOGETHER, ALONE = (2.0, 0.3, 2.0), (1.5, 0.1, 0.75)
+TOGETHER, ALONE = (2.0, 0.3, 4.0), (1.5, 0.1, 1.5)
 # Sums over cells are clear at so many deviations of their noise. Where less is seen in three cells of
 # time it is said, if visits spread evenly would be so many times as many.
 CLEAR, SELDOM = 3.0, 4.0
@@ -358,12 +359,13 @@ class ReleasedQuantileCurves(Valued, OfShares):
     @property
     def _contradicted(self) -> str:
         """A warning where the table is far from what smooth laws leave; "" elsewhere."""
-        if self._posterior.left.misfit <= ROUGHER:
+        posterior = self._posterior
+        off = max(mean / error for mean, error in map(posterior.beyond, self.levels))
+        if posterior.left.misfit <= ROUGHER and off <= CERTAIN:
             return ""
         return (
             "The numbers in the cells change by more than noise and smooth curves explain: the curves "
-            "are rougher, or not of one kind. The band was made "
-            f"{self._posterior.left.wider:.2g} times as wide for that, and may still miss them."
+            "are rougher, or not of one kind. The band was made wider for that, and may still miss them."
         )
 
     @cached_property
