@@ -38,11 +38,11 @@ BAND_POINTS, DRAWS, MOST_CELLS, EXACT = 201, 4000, 1000, 1e-9
 OVER = np.linspace(0.0, 1.0, BAND_POINTS)
 # Where laws leave more than this of the table, as a mean square in deviations, it is said first; and
 # where shares below a curve are off by so many errors more than noise explains.
-ROUGHER, CERTAIN = 2.0, 5.0
+ROUGHER, CERTAIN = 2.0, 8.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
-# of time, and in distances that the table cannot tell. Chosen on half of the sets that the page on
-# quantile curves names.
-TOGETHER, ALONE = (2.0, 0.3, 4.0), (1.5, 0.1, 1.5)
+# of time, in distances that the table cannot tell, and in cells of value. Chosen on half of the sets
+# that the page on quantile curves names.
+TOGETHER, ALONE = (2.0, 0.3, 4.0, 0.25), (1.5, 0.1, 1.5, 0.1)
 # Sums over cells are clear at so many deviations of their noise. Where less is seen in three cells of
 # time it is said, if visits spread evenly would be so many times as many.
 CLEAR, SELDOM = 3.0, 4.0
@@ -74,7 +74,7 @@ def half_widths(
     times: Number of cells of time.
     """
     errors, rough, untold = posterior.errors(at, quantile)
-    own, bend, share = TOGETHER if simultaneous else ALONE
+    own, bend, share, value = TOGETHER if simultaneous else ALONE
     far = float(scipy.special.ndtri((1 + level) / 2))
     if simultaneous:
         wide = posterior.errors(OVER, quantile)[0]
@@ -85,7 +85,9 @@ def half_widths(
         far = float(np.quantile(np.abs(draws @ scaled.T).max(axis=1), level, method="higher"))
     known = far * np.sqrt(np.sum(errors**2, axis=1) + rough)
     bent = np.interp(at, OVER, bends(posterior.at(OVER).quantiles(quantile), times))
-    return np.asarray(posterior.left.wider * (own * known + bend * bent + share * untold))
+    left = posterior.left
+    half = own * known + bend * bent + share * untold + value / left.rest.shape[1]
+    return np.asarray(left.wider * half)
 
 
 def bends(values: Floats, times: int) -> Floats:
