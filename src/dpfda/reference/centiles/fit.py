@@ -116,8 +116,10 @@ class Left:
         """How many times as wide bands are for that."""
         return float(np.clip(self.misfit**2, 1.0, STANDS_OUT))
 
-    def beyond(self, places: Floats, level: float) -> tuple[float, float]:
-        """How far shares below a quantile are off in cells of time, beyond noise: mean square, error.
+    def untold(self, places: Floats, level: float) -> float:
+        """How far shares below a quantile may be off in a cell of time: root mean square.
+
+        It is what the table has beyond its noise, and some of the error of that.
 
         places: array (J,). Of the quantile, as shares of the bounds.
         """
@@ -128,7 +130,7 @@ class Left:
         seen = self.expected.sum(axis=1)
         weights = seen**4 / room**2
         mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
-        return float(mean), math.sqrt(2 / weights.sum())
+        return math.sqrt(max(0.0, mean + SURE * math.sqrt(2 / weights.sum())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,18 +169,10 @@ class Posterior:
         safe = np.maximum(rising, 1e-3 / laws.scale)
         centre, scale = self.rough
         rough = centre + scale * (values - laws.centre) ** 2
-        mean, error = self.beyond(level)
-        return (
-            (slopes @ self.root) / safe[:, None],
-            rough,
-            math.sqrt(max(0.0, mean + SURE * error)) / safe,
-        )
-
-    def beyond(self, level: float) -> tuple[float, float]:
-        """How far shares below a quantile are off, beyond noise: mean square, and its error."""
         places = self.at(self.nodes.positions).quantiles(level)
         seen = self.nodes.summed(np.ones(places.size))
-        return self.left.beyond(self.nodes.summed(places) / seen, level)
+        untold = self.left.untold(self.nodes.summed(places) / seen, level)
+        return (slopes @ self.root) / safe[:, None], rough, untold / safe
 
 
 def terms_for(cells: int, known: bool, few: bool) -> Terms:
