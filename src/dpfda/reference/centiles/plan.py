@@ -34,7 +34,7 @@ DEVIATIONS = (0.05, 0.2)
 # What smooth laws leave out of real ones does not fall with the number of units: from so much to so much
 # of their scale, law by law. Chosen on half of the sets that the page on quantile curves names.
 LEFT_OUT = (0.02, 0.3)
-# Real curves bend more than ordinary ones, so that bands are so many times as wide. All sets were in view.
+# Real curves bend more than ordinary ones, so that bands are so many times as wide. All sets were seen.
 WIDER = 1.2
 # A noise of curves is spread over about so many cells of time when the number of cells is chosen.
 USUAL = 16
