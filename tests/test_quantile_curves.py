@@ -23,7 +23,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.records.observations import observations_from_long
 from dpfda.reference.centiles.cells import Cells
-from dpfda.reference.centiles.fit import Posterior, fitted, terms_for
+from dpfda.reference.centiles.fit import Left, Nodes, Posterior, fitted, terms_for
 from dpfda.reference.centiles.laws import EDGES, SHAPES, Terms
 from dpfda.reference.centiles.release import ReleasedQuantileCurves, half_widths
 from dpfda.testing import check_release, check_summary
@@ -186,7 +186,7 @@ def test_slopes_are_differences(seed: int) -> None:
     parameters = 0.15 * generator.normal(size=terms.count)
     parameters[[0, 4]] = 0.5, -1.5
     at, values = np.array([0.1, 0.6]), np.array([[0.31], [0.64]])
-    slopes = terms.at(parameters, at).slopes(values)
+    slopes = terms.at(parameters, at).slopes(values[:, 0])
     step = 1e-6
 
     def moved(place: int, by: float) -> np.ndarray:
@@ -195,10 +195,20 @@ def test_slopes_are_differences(seed: int) -> None:
         return terms.at(other, at).below(values)[:, 0]
 
     found = [(moved(place, step) - moved(place, -step)) / (2 * step) for place in range(terms.count)]
-    assert np.allclose(np.array(found).T, slopes[1][:, 0], atol=1e-5)
+    assert np.allclose(np.array(found).T, slopes[1], atol=1e-5)
     laws = terms.at(parameters, at)
     rise = (laws.below(values + step) - laws.below(values - step)) / (2 * step)
-    assert np.allclose(rise, slopes[0], rtol=1e-4)
+    assert np.allclose(rise[:, 0], slopes[0], rtol=1e-4)
+
+
+def test_sums_of_products_are_those_of_each_cell_of_time() -> None:
+    """Also where cells have unlike numbers of nodes."""
+    nodes = Nodes(np.linspace(0, 1, 7), np.array([0, 2, 5]), np.linspace(0.1, 0.2, 7))
+    values, times = GENERATOR.normal(size=(7, 3, 2)), GENERATOR.normal(size=(7, 4))
+    each = values[..., None] * times[:, None, None] * nodes.weights[:, None, None, None]
+    sums = np.array([each[:2].sum(axis=0), each[2:5].sum(axis=0), each[5:].sum(axis=0)])
+    assert np.allclose(nodes.products(values, times), sums)
+    assert np.allclose(nodes.summed(values), nodes.products(values, np.ones((7, 1)))[..., 0])
 
 
 def test_levels_of_quantiles_are_these_levels() -> None:
@@ -461,7 +471,9 @@ def test_a_quantile_at_a_bound_leaves_the_band_elsewhere_a_number() -> None:
     parameters = np.zeros(terms.count)
     # The median lies between the bounds at first, and far above the upper one at last.
     parameters[:2], parameters[terms.parts[1].start] = (4.0, 2.2), np.log(0.1)
-    posterior = Posterior(terms, parameters, 0.01 * np.eye(terms.count), (1e-6, 1e-6))
+    nodes = Nodes((np.arange(6) + 0.5) / 6, np.arange(6), np.full(6, 1 / 6))
+    left = Left(np.zeros((6, 4)), np.ones((6, 4)), np.ones((6, 4)))
+    posterior = Posterior(terms, parameters, 0.01 * np.eye(terms.count), (1e-6, 1e-6), left, nodes)
     errors = posterior.errors(np.linspace(0, 1, 51), 0.5)[0]
     assert np.any(np.all(errors == 0, axis=1))
     assert np.all(half_widths(posterior, np.array([0.02]), 6, 0.5, 0.95, True) > 0)
@@ -502,7 +514,7 @@ def test_a_spike_or_a_step_in_few_cells_of_time_is_named_first(kind: str) -> Non
     for _ in range(5):
         release = PrivateQuantileCurves(1.0, bounds=(-5, 15)).fit(values).release_
         said = " ".join(release.describe().split())
-        named = "made 2.2 times as wide for that" in said
+        named = "made wider for that" in said
         honest += named or release[0.5].band(points=release.grid_points).contains(levels[kind])
         assert not (named and kind == "smooth")
     assert honest >= 3

@@ -15,8 +15,10 @@ cell of time is a parameter by itself. Everything here is post-processing of pub
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import scipy
@@ -37,13 +39,16 @@ LARGEST = np.array([1.0, 1.5, 1.5, 1.0, 2.0])
 MIDDLE, WIDTH, LEVELS = 0.5, np.log(0.15), (0.5, 1.0, 0.5)
 # A count has some variance where next to none is expected.
 SPARE = 0.3
-# Newton steps without shape, then with it; from which on the priors' sizes are learned. Where they end
-# in a law that the table contradicts others begin with such a scale at least: of groups far apart.
-PLAIN, SHAPED, LEARNING, CONTRADICTED, WIDE = 8, 24, 6, 1.3, 0.15
+# Newton steps without shape, then with it; from which on the priors' sizes are learned. Others begin so
+# many times as close to a path, for cycles; and, where the likeliest end is a law that the table
+# contradicts, with such a scale at least, for groups far apart.
+PLAIN, SHAPED, LEARNING, CLOSE, CONTRADICTED, WIDE = 8, 24, 6, 0.01, 1.3, 0.15
 TRIALS, WORST = 8, 1e6
 # A cell of time stands out where its mean square is larger, with laws wrong by such a share of what
 # they expect. Chosen on smooth laws, and on half of the sets that the page on quantile curves names.
 STANDS_OUT, FAULT = 5.0, 0.1
+# Standard errors of what the table has beyond its noise that are added to it.
+SURE = 0.5
 # Where the search begins: centres and scales of a path, what it pays for (in shares of the bounds, and
 # in logarithms), and the variance about it of centre and logarithm of the scale.
 CENTRES, SCALES, SHIFT, STRETCH, NEAR = np.linspace(0.02, 0.98, 49), 14, 0.1, 0.5, (4e-4, 0.1)
@@ -62,10 +67,70 @@ class Nodes:
     starts: Integers
     weights: Floats
 
+    @cached_property
+    def _laid(self) -> tuple[Integers, Floats]:
+        """Nodes (J, i) of each cell of time, and their weights: none where a cell has fewer."""
+        many = np.diff(self.starts, append=self.positions.size)[:, None]
+        number = np.arange(many.max())
+        place = np.minimum(self.starts[:, None] + number, self.positions.size - 1)
+        return place, np.where(number < many, self.weights[place], 0.0)
+
     def summed(self, values: Floats) -> Floats:
-        """Sums over the nodes of each cell, with their weights."""
-        shape = (-1, *[1] * (values.ndim - 1))
-        return np.asarray(np.add.reduceat(values * self.weights.reshape(shape), self.starts, axis=0))
+        """Sums (J, ..) over the nodes of each cell of values (q, ..), with their weights."""
+        place, weights = self._laid
+        return np.asarray(np.einsum("ji...,ji->j...", values[place], weights))
+
+    def products(self, values: Floats, times: Floats) -> Floats:
+        """Such sums (J, .., T) of products of values (q, ..) and functions of time (q, T)."""
+        place, weights = self._laid
+        flat = values[place].reshape(*place.shape, -1).swapaxes(1, 2)
+        found = flat @ (times[place] * weights[..., None])
+        return np.asarray(found.reshape(len(place), *values.shape[1:], -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Left:
+    """What laws leave of a table.
+
+    rest: array (J, K). Counts less what laws expect.
+    expected, variance: array (J, K). Of the counts, by the laws.
+    """
+
+    rest: Floats
+    expected: Floats
+    variance: Floats
+
+    @cached_property
+    def misfit(self) -> float:
+        """Mean square, in deviations of a cell; at least `STANDS_OUT` where one cell of time does."""
+        rest, expected, variance = self.rest, self.expected, self.variance
+        mean = float(np.mean(rest**2 / variance))
+        # A step or a spike leaves much of one sign side by side; noise does not, nor do small faults.
+        pairs, room = rest[:, 1:] + rest[:, :-1], variance[:, 1:] + variance[:, :-1]
+        room += (FAULT * (expected[:, 1:] + expected[:, :-1])) ** 2
+        worst = np.mean(pairs**2 / room, axis=1).max()
+        return max(mean, STANDS_OUT) if worst > STANDS_OUT else mean
+
+    @property
+    def wider(self) -> float:
+        """How many times as wide bands are for that."""
+        return float(np.clip(self.misfit**2, 1.0, STANDS_OUT))
+
+    def untold(self, places: Floats, level: float) -> float:
+        """How far shares below a quantile may be off in a cell of time: root mean square.
+
+        It is what the table has beyond its noise, and some of the error of that.
+
+        places: array (J,). Of the quantile, as shares of the bounds.
+        """
+        cells = self.rest.shape[1]
+        # Less the level, so that how many were seen has no part.
+        below = np.clip(places[:, None] * cells - np.arange(cells), 0.0, 1.0) - level
+        off, room = (below * self.rest).sum(axis=1), (below**2 * self.variance).sum(axis=1)
+        seen = self.expected.sum(axis=1)
+        weights = seen**4 / room**2
+        mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
+        return math.sqrt(max(0.0, mean + SURE * math.sqrt(2 / weights.sum())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,29 +140,39 @@ class Posterior:
     parameters: array (P,)
     root: array (P, P). R with R R' their covariance.
     rough: (float, float). Variance of what terms beyond the last add to centre and log scale.
-    misfit: Mean square of what the laws leave of the table, in deviations of a cell; at least
-        `STANDS_OUT` where one cell of time does.
+    left: What the laws leave of the table.
+    nodes: Of the table.
+    evidence: Logarithm of how likely the table is (MacKay 1992).
     """
 
     terms: Terms
     parameters: Floats
     root: Floats
     rough: tuple[float, float]
-    misfit: float = 1.0
+    left: Left
+    nodes: Nodes
+    evidence: float = 0.0
 
     def at(self, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
         return self.terms.at(self.parameters, positions)
 
-    def errors(self, positions: Floats, level: float) -> tuple[Floats, Floats]:
-        """Of a quantile at times: E (q, P) with E E' its covariance, and what is rough there, (q,)."""
+    def errors(self, positions: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+        """Of a quantile at times: E (q, P) with E E' its covariance, and what else it may be off.
+
+        That is the variance of what is rough there, (q,), and the distance that shares may be off, (q,).
+        """
         laws = self.at(positions)
         values = laws.quantiles(level)
-        rising, slopes = (each[:, 0] for each in laws.slopes(values[:, None]))
+        rising, slopes = laws.slopes(values)
         # A jump of the distribution at a bound has no slope: there the quantile is the bound.
         safe = np.maximum(rising, 1e-3 / laws.scale)
         centre, scale = self.rough
-        return (slopes @ self.root) / safe[:, None], centre + scale * (values - laws.centre) ** 2
+        rough = centre + scale * (values - laws.centre) ** 2
+        places = self.at(self.nodes.positions).quantiles(level)
+        seen = self.nodes.summed(np.ones(places.size))
+        untold = self.left.untold(self.nodes.summed(places) / seen, level)
+        return (slopes @ self.root) / safe[:, None], rough, untold / safe
 
 
 def terms_for(cells: int, known: bool, few: bool) -> Terms:
@@ -117,28 +192,36 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     deviation: Of the noise in a cell.
     """
     search = _Search(table, nodes, terms, size, deviation**2)
-    found = _searched(search, 0.6 / table.shape[1])
-    if found.misfit <= CONTRADICTED:
-        return found
-    return min(found, _searched(search, WIDE), key=lambda each: each.misfit)
+    found = [_searched(search, 0.6 / table.shape[1], rough) for rough in (False, True)]
+    likely = attrgetter("evidence")
+    if max(found, key=likely).left.misfit > CONTRADICTED:
+        found.append(_searched(search, WIDE, False))
+    return max(found, key=likely)
 
 
-def _searched(search: _Search, least: float) -> Posterior:
-    """What Newton steps lead to. least: Smallest scale to begin with."""
+def _searched(search: _Search, least: float, rough: bool) -> Posterior:
+    """What Newton steps lead to.
+
+    least: Smallest scale to begin with.
+    rough: Whether they begin close to the path, and its roughness is learned at once.
+    """
     terms, prior = search.terms, _Prior(search.terms, BEGIN)
-    parameters, damping = search.start(prior, least), 1.0
+    parameters, damping = search.start(prior, least, rough), 1.0
     for step in range(PLAIN + SHAPED):
         active = prior.active(step >= PLAIN)
         gradient, curvature = search.slopes(parameters, prior)
         parameters, damping = search.improved(parameters, prior, active, gradient, curvature, damping)
-        if step >= LEARNING:
+        if rough or step >= LEARNING:
             variances = np.diag(np.linalg.inv(curvature))
             prior = prior.learned(parameters, variances, active)
     curvature = search.slopes(parameters, prior)[1]
     root = scipy.linalg.solve_triangular(np.linalg.cholesky(curvature), np.eye(terms.count), lower=True)
     left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))
-    rough = float(left[0]), float(left[1])
-    return Posterior(terms, parameters, root.T, rough, search.misfit(parameters))
+    beyond = float(left[0]), float(left[1])
+    # Laplace's approximation; constants left out.
+    gain = np.linalg.slogdet(curvature)[1] + np.sum(np.log(prior.variances))
+    evidence = -search.off(parameters, prior) - float(gain) / 2
+    return Posterior(terms, parameters, root.T, beyond, search.left(parameters), search.nodes, evidence)
 
 
 def _turns(values: Floats) -> Floats:
@@ -234,7 +317,7 @@ class _Search:
     size: float
     noise: float
 
-    def start(self, prior: _Prior, least: float) -> Floats:
+    def start(self, prior: _Prior, least: float, rough: bool) -> Floats:
         """Parameters of laws of no shape near the likeliest path through the cells of time.
 
         A centre and a scale for each, of a few; a path pays for what these change from one to the next.
@@ -259,7 +342,7 @@ class _Search:
         middles /= np.diff(self.nodes.starts, append=self.nodes.positions.size)
         times = waves(middles, self.terms.centre)
         for part, values in zip(parts, (CENTRES[place[0]], np.log(scales)[place[1]]), strict=False):
-            weights = np.diag(1 / prior.variances[part])
+            weights = np.diag((CLOSE if rough else 1.0) / prior.variances[part])
             rest = values - times[:, 0] * prior.mean[part.start]
             error = NEAR[part.start > 0]
             found[part] += np.linalg.solve(times.T @ times + error * weights, times.T @ rest)
@@ -271,12 +354,12 @@ class _Search:
         """Gradient (P,) and expected curvature (P, P) of the log posterior."""
         laws = self.terms.at(parameters, self.nodes.positions)
         chances, moved = laws.cells(self.table.shape[1])
-        moved = moved * laws.seen[:, None, None]
-        chances = chances * laws.seen[:, None]
-        visits = self.terms.parts[-1]
-        moved[:, :, visits] = chances[:, :, None] * self.terms.inside(self.nodes.positions)[:, None]
-        expected = self.size * self.nodes.summed(chances)
-        rising = self.size * self.nodes.summed(moved).reshape(self.table.size, -1)
+        expected = self.size * self.nodes.summed(chances * laws.seen[:, None])
+        products = self.nodes.products(moved * laws.seen[:, None, None], laws.times)
+        rising = self.size * self.terms.spread(products)
+        inside = self.terms.inside(self.nodes.positions[self.nodes.starts])
+        rising[..., self.terms.parts[-1]] = expected[..., None] * inside[:, None]
+        rising = rising.reshape(self.table.size, -1)
         weights = (1 / self._variance(expected)).ravel()
         rest = (self.table - expected).ravel()
         gradient = rising.T @ (weights * rest) - (parameters - prior.mean) / prior.variances
@@ -290,18 +373,12 @@ class _Search:
     def _variance(self, expected: Floats) -> Floats:
         return self.noise + expected + SPARE
 
-    def misfit(self, parameters: Floats) -> float:
-        """Mean square of what laws leave of the table; at least `STANDS_OUT` where a cell does."""
+    def left(self, parameters: Floats) -> Left:
+        """What laws leave of the table."""
         expected = self._expected(parameters)
-        rest, variance = self.table - expected, self._variance(expected)
-        mean = float(np.mean(rest**2 / variance))
-        # A step or a spike leaves much of one sign side by side; noise does not, nor do small faults.
-        pairs, room = rest[:, 1:] + rest[:, :-1], variance[:, 1:] + variance[:, :-1]
-        room += (FAULT * (expected[:, 1:] + expected[:, :-1])) ** 2
-        worst = np.mean(pairs**2 / room, axis=1).max()
-        return max(mean, STANDS_OUT) if worst > STANDS_OUT else mean
+        return Left(self.table - expected, expected, self._variance(expected))
 
-    def _off(self, parameters: Floats, prior: _Prior) -> float:
+    def off(self, parameters: Floats, prior: _Prior) -> float:
         """Minus the log posterior."""
         expected = self._expected(parameters)
         variance = self._variance(expected)
@@ -313,11 +390,11 @@ class _Search:
         gradient: Floats, curvature: Floats, damping: float,
     ) -> tuple[Floats, float]:  # fmt: skip
         """Parameters after a step that helps, or the same; and the damping to go on with."""
-        now, own = self._off(parameters, prior), curvature[np.ix_(active, active)]
+        now, own = self.off(parameters, prior), curvature[np.ix_(active, active)]
         for _ in range(TRIALS):
             moved = parameters.copy()
             moved[active] += np.linalg.solve(own + damping * np.diag(np.diag(own)), gradient[active])
-            if self._off(moved, prior) <= now:
+            if self.off(moved, prior) <= now:
                 return moved, max(damping / 5, 1e-6)
             damping = min(6 * damping, WORST)
         return parameters, damping

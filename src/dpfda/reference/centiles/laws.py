@@ -93,6 +93,17 @@ class Terms:
             np.exp(self.inside(positions) @ visits),
         )
 
+    def spread(self, moved: Floats) -> Floats:
+        """What moves with parameters (.., P): of what moves with each function of time (.., G, T)."""
+        front = moved.shape[:-2]
+        parts = [
+            moved[..., :2, : self.centre].reshape(*front, -1),
+            moved[..., 2, : self.shape],
+            moved[..., 3:, : self.shape].swapaxes(-1, -2).reshape(*front, -1),
+            np.zeros((*front, self.visits)),
+        ]
+        return np.concatenate(parts, axis=-1)
+
     def inside(self, positions: Floats) -> Floats:
         """Ones (q, visits) for the cell of time of each, zeros for others."""
         cells = np.minimum((positions * self.visits).astype(np.int64), self.visits - 1)
@@ -141,8 +152,11 @@ class Laws:
         bent = np.arcsinh(np.array(found)) + self.skew
         return np.asarray(np.clip(self.centre + self.scale * np.sinh(bent), 0.0, 1.0))
 
-    def slopes(self, values: Floats) -> tuple[Floats, Floats]:
-        """How shares below values (q, k) rise with the value (q, k), and with parameters (q, k, P)."""
+    def moved(self, values: Floats) -> tuple[Floats, Floats]:
+        """How shares below values (q, k) rise with the value (q, k), and with what a law is made of.
+
+        That is centre, log scale, skewness and the polynomials' weights there: array (q, k, G).
+        """
         scaled, bent, place = self._places(values)
         bins = place.astype(np.int64)
         rows = np.arange(len(values))[:, None]
@@ -153,26 +167,23 @@ class Laws:
         moved = self.masses[:, :, None] * (SHAPING - (self.masses @ SHAPING)[:, None, :])
         up_to = np.pad(np.cumsum(moved, axis=1), ((0, 0), (1, 0), (0, 0)))
         shaped = up_to[rows, bins] + (place - bins)[..., None] * moved[rows, bins]
-        many, few = self.times[:, None, : self.terms.centre], self.times[:, None, : self.terms.shape]
-        weights = few[..., None] * shaped[:, :, None, :]
         wide = scaled * self.scale[:, None]
-        found = [
-            -rising[..., None] * many,
-            -(rising * wide)[..., None] * many,
-            -turned[..., None] * few,
-            weights.reshape(*values.shape, -1),
-            np.zeros((*values.shape, self.terms.visits)),
-        ]
-        return rising, np.concatenate(found, axis=2)
+        own = np.stack([-rising, -rising * wide, -turned], axis=2)
+        return rising, np.concatenate([own, shaped], axis=2)
+
+    def slopes(self, values: Floats) -> tuple[Floats, Floats]:
+        """How shares below values (q,) rise with the value (q,), and with parameters (q, P)."""
+        rising, moved = self.moved(values[:, None])
+        return rising[:, 0], self.terms.spread(moved[:, 0, :, None] * self.times[:, None])
 
     def chances(self, count: int) -> Floats:
         """Chances (q, K) of equal cells of [0, 1]."""
         return np.diff(self.below(self._inner(count)), axis=1, prepend=0.0, append=1.0)
 
     def cells(self, count: int) -> tuple[Floats, Floats]:
-        """Chances (q, K) of equal cells of [0, 1], and how they rise with parameters (q, K, P)."""
-        slopes = self.slopes(self._inner(count))[1]
-        return self.chances(count), np.diff(slopes, axis=1, prepend=0.0, append=0.0)
+        """Chances (q, K) of equal cells of [0, 1], and how they rise with what laws are made of."""
+        moved = self.moved(self._inner(count))[1]
+        return self.chances(count), np.diff(moved, axis=1, prepend=0.0, append=0.0)
 
     def _inner(self, count: int) -> Floats:
         """Edges (q, K - 1) between cells."""
