@@ -23,6 +23,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
     Block: TypeAlias = Cells | DataFrame
 
 
-# Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
-MOST_BUCKETS = 64
+# Numbers in a bucket of persons, and buckets at most: each partition hands a piece to every one of them,
+# in a task of its own, and one task holds a bucket.
+IN_BUCKET = 2**23
+MOST_BUCKETS = 256
 # Bits of the place of a person in a table of who was seen. Who shares a place is taken for one.
 PLACE_BITS = 22
 # Labels that are worked on at a time: new memory of more than they take is not at hand at once.
@@ -107,7 +110,8 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         moving = seen.records
         if not seen.most:
             moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
-        buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
+        numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
+        buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
     pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
