@@ -104,14 +104,12 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
         raise DataError(seen.refusal)
-    buckets = 0
-    if seen.several:
+    moving = seen.records if seen.several else 0
+    if moving and not seen.most:
         added: Callable[[Sequence[int]], int] = sum
-        moving = seen.records
-        if not seen.most:
-            moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
-        numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
-        buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
+        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
+    numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
+    buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
     pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
