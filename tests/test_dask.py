@@ -39,6 +39,7 @@ from dpfda.spine.clusters import (
     joined,
     places_of,
     pooled_for,
+    sent,
     summed,
     total_on_cluster,
 )
@@ -324,9 +325,9 @@ def test_buckets_follow_the_numbers_that_move_and_not_the_partitions(numbers, bu
     """Each has a task a partition, so that small partitions do not make many."""
     monkeypatch.setattr(clusters, "IN_BUCKET", numbers)
     monkeypatch.setattr(clusters, "MOST_BUCKETS", 5)
-    places, made = [], clusters._gathered
+    places = []
     monkeypatch.setattr(
-        clusters, "_gathered", lambda place, *rest: places.append(place) or made(place, *rest)
+        clusters, "sent", lambda total, number: places.append(number) or sent(total, number)
     )
     with dask.config.set(scheduler="synchronous"):
         whole = exact(mean(unit="person").prepare(da.from_array(RECORDS, chunks=(7, 12)), PERSON))
