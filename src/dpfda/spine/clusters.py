@@ -308,14 +308,13 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
     """Whom several hold; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
-    parts = list(parts)
+    parts, held = list(parts), dict[int, bytes]()
     for part in parts:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-    ends, held = np.concatenate([part.ends for part in parts]), dict[int, bytes]()
-    for part in parts:
         held |= part.held
+    ends = np.concatenate([part.ends for part in parts])
     return Seen(once, twice, ends, held, sum(part.records for part in parts))
 
 
