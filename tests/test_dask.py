@@ -32,12 +32,14 @@ from dpfda.records.covariates import columns_on_cluster
 from dpfda.records.dask_arrays import sample
 from dpfda.records.frames import Container
 from dpfda.records.labels import label_marks
+from dpfda.spine import clusters
 from dpfda.spine.clusters import (
     PLACE_BITS,
     PrivateSum,
     joined,
     places_of,
     pooled_for,
+    sent,
     summed,
     total_on_cluster,
 )
@@ -51,6 +53,12 @@ Callback = pytest.importorskip("dask.callbacks").Callback
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(91, POINTS))
 BOUNDS = {"values": (-1.0, 1.5), "length": L2Ball(0.6), "l1": L1Ball(1.1)}
+
+
+@pytest.fixture(autouse=True)
+def _several_buckets(monkeypatch):
+    """Small records, too, are dealt into several."""
+    monkeypatch.setattr(clusters, "IN_BUCKET", 200)
 
 
 def mean(**parameters) -> PrivateMean:
@@ -310,6 +318,22 @@ def test_persons_in_ranges_of_their_own_do_not_move_where_their_labels_share_a_p
         assert made == exact(mean(unit="person").prepare(RECORDS[:26], whose))
         tasks[name] = len(keys)
     assert tasks["shared"] == tasks["apart"] < tasks["everywhere"]
+
+
+@pytest.mark.parametrize(("numbers", "buckets"), [(RECORDS.size, 1), (RECORDS.size // 3, 3), (1, 5)])
+def test_buckets_follow_the_numbers_that_move_and_not_the_partitions(numbers, buckets, monkeypatch):
+    """Each has a task a partition, so that small partitions do not make many."""
+    monkeypatch.setattr(clusters, "IN_BUCKET", numbers)
+    monkeypatch.setattr(clusters, "MOST_BUCKETS", 5)
+    places = []
+    monkeypatch.setattr(
+        clusters, "sent", lambda total, number: places.append(number) or sent(total, number)
+    )
+    with dask.config.set(scheduler="synchronous"):
+        whole = exact(mean(unit="person").prepare(da.from_array(RECORDS, chunks=(7, 12)), PERSON))
+    assert whole == exact(mean(unit="person").prepare(RECORDS, PERSON))
+    # Each partition adds up who is there alone.
+    assert sorted(places) == [*range(13), *range(13, 13 + buckets)]
 
 
 POINTS_IN_SPACE = np.random.default_rng(2).normal(0.5, 0.4, size=(91, 2))

@@ -46,7 +46,7 @@ from dpfda.publication.distances import (
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import GroupDistance, told_by
+from dpfda.releases.distance import Distance, GroupDistance, told_by
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -271,14 +271,16 @@ class MeanPlan(MeanDesign):
                     most = farthest(*line_in_integers(release, self), self.neighbours)
                 largest = 2 * half * release.count * float(np.max(np.abs(apart[place])))
                 numbers = np.rint(largest * 2 * half / (most or 2 * half) + drawn).astype(int).tolist()
-                answers.append(replace(release, distance=told_by(numbers, half, law, most)))
-                continue
-            # Of the other groups, which are examples too.
-            others = [(place + group - own) % len(made) for group in range(len(among))]
-            both = told_of_groups(apart[others], among)
-            numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
-            distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
+                distance: Distance = told_by(numbers, half, law, most)
+            else:
+                # Of the other groups, which are examples too.
+                others = [(place + group - own) % len(made) for group in range(len(among))]
+                both = told_of_groups(apart[others], among)
+                numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
+                distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
             answers.append(replace(release, distance=distance))
+            # Of the same noisy numbers: estimated once.
+            vars(answers[-1])["_widths"] = release._widths
         return answers
 
     @property

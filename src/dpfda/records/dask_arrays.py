@@ -90,16 +90,13 @@ class Tasks:
         columns: Delayed blocks, keys or lists of them, or None.
         first: The number of the first.
         """
-        common = list(map(self._value, beside))
+        common = [self.put((partial(_itself, value),)) for value in beside]
         keys = ([getattr(block, "key", block) for block in row] for row in zip(*columns, strict=True))
         return [self.put((partial(work, place), *common, *row)) for place, row in enumerate(keys, first)]
 
     def entries(self, keys: Sequence[object], place: int) -> list[object]:
         """Keys of one entry of each result."""
         return [self.put((itemgetter(place), key)) for key in keys]
-
-    def _value(self, value: object) -> object:
-        return self.put((partial(_itself, value),))
 
     def joined(self, level: list[object], join: Callable[[Sequence[Part]], Part]) -> Part:
         """Run everything that the results under the keys take, and join these in a tree."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import ClassVar, cast
 
 import numpy as np
@@ -341,6 +342,7 @@ def box_quantile(first: float, second: float, level: float) -> float:
     return _crossed(lambda far: _beyond(far, *scales), 1 - level, sum(scales))
 
 
+@lru_cache(maxsize=64)
 def side_quantile(sides: int, count: int, level: float) -> float:
     """What -R U stays below with a chance of `level`, U the smallest of so many uniform on (-1, 1).
 

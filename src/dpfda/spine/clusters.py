@@ -23,6 +23,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
     Block: TypeAlias = Cells | DataFrame
 
 
-# Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
-MOST_BUCKETS = 64
+# Numbers in a bucket of persons, and buckets at most: each partition hands a piece to every one of them,
+# in a task of its own, and one task holds a bucket.
+IN_BUCKET = 2**23
+MOST_BUCKETS = 256
 # Bits of the place of a person in a table of who was seen. Who shares a place is taken for one.
 PLACE_BITS = 22
 # Labels that are worked on at a time: new memory of more than they take is not at hand at once.
@@ -101,13 +104,12 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
         raise DataError(seen.refusal)
-    buckets = 0
-    if seen.several:
+    moving = seen.records if seen.several else 0
+    if moving and not seen.most:
         added: Callable[[Sequence[int]], int] = sum
-        moving = seen.records
-        if not seen.most:
-            moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
-        buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
+        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
+    numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
+    buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
     pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
@@ -306,14 +308,13 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
     """Whom several hold; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
-    parts = list(parts)
+    parts, held = list(parts), dict[int, bytes]()
     for part in parts:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-    ends, held = np.concatenate([part.ends for part in parts]), dict[int, bytes]()
-    for part in parts:
         held |= part.held
+    ends = np.concatenate([part.ends for part in parts])
     return Seen(once, twice, ends, held, sum(part.records for part in parts))
 
 
