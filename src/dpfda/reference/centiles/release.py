@@ -102,7 +102,7 @@ def bends(values: Floats, times: int) -> Floats:
 # For what the band is meant, and how often it held.
 AMONG = "releases of curves like ordinary ones"
 SEEN = (
-    ". On 19 sets of real curves that had no part in setting its width, the band for 95% held the "
+    ". On 19 sets of real curves, which had little part in setting its width, the band for 95% held the "
     "whole curve in 89 to 96 of 100 releases, of 300 to 10,000 units at epsilon 1"
 )
 
