@@ -58,16 +58,13 @@ class UnevenTrial(Trial):
 
 
 def ordinary_units(
-    count: int,
-    size: int,
-    domain: tuple[float, float],
-    quarter: float | None,
-    generator: np.random.Generator,
+    count: int, size: int, domain: tuple[float, float], quarter: float | None
 ) -> Iterator[MadeUp]:
     """So many units, size, of each of the first ordinary densities on an interval.
 
     As people would be counted, but that near numbers of them have near counts.
     """
+    generator = np.random.Generator(np.random.Philox(2))
     a, b = domain
     for ends, shares in zip(*ordinary_densities(count, quarter), strict=True):
         units = size * shares + np.sqrt(size * shares) * generator.standard_normal(shares.size)

@@ -215,8 +215,10 @@ class DensityPlan(TriedPlan, Designed):
             return []
         unlimited = self.remade(large(self.guarantee), self.n)
         (ends,) = self.cells.domain_range if self.zoom is None else self.domain_range
-        generator, found = np.random.Generator(np.random.Philox(2)), list[Trial]()
-        for units in ordinary_units(count, self.n, ends, self.quarter, generator):
+        found = list[Trial]()
+        for place, units in enumerate(ordinary_units(count, self.n, ends, self.quarter)):
+            # The same for all plans, as far as they have as many counts.
+            generator = np.random.Generator(np.random.Philox([2, place]))
             made = self._of_made_up(units, partial(simulated, generator))
             found.append(UnevenTrial.of(made, unlimited._of_made_up(units, without_noise)))
         return found
