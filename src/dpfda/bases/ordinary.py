@@ -120,7 +120,7 @@ def ordinary_modes(times: Floats, count: int) -> Floats:
 # Of densities: up to so many hills, of these deviations, on an even floor; counted in so many parts.
 HILLS, WIDTHS, FLOOR, PARTS = 4, (0.025, 0.15), 0.05, 1536
 # Logarithm of how far they are drawn apart at most, and steps in which that is found.
-STRETCHED, HALVINGS = 2.5, 30
+STRETCHED, HALVINGS = 3.5, 30
 
 
 @remembered(8)
