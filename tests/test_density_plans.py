@@ -56,7 +56,6 @@ def test_a_plan_that_is_told_the_quarter_comes_true_where_the_interval_is_loose(
     # A half within 1.35 deviations of a hill's middle is a quarter of all.
     told, found = made().plan(size, quarter=0.00135), math.exp(np.mean(np.log(errors)))
     assert 0.3 < found / told.error < 2.2
-    print(found, told.error, told.error_for_most, made().plan(size).error)
     assert found > 3 * made().plan(size).error
     assert found < told.error_for_most
 
