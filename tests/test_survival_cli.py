@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateCox, PrivateMean, PrivateScoreCurves, PrivateSurvival, load
+from dpfda import PrivateCox, PrivateDensity, PrivateMean, PrivateScoreCurves, PrivateSurvival, load
 from dpfda.front.app import app
 
 FOLLOWED = ["--time", "days", "--event", "status", "--domain", "0", "900", "--epsilon", "5"]
@@ -181,7 +181,9 @@ def test_the_command_says_what_is_known_of_data_to_come() -> None:
     followed = PrivateSurvival(1, domain=(0, 1100)).plan(300, followed=200)
     rare = PrivateScoreCurves(1, score_bounds=(0, 1)).plan(300, share=0.05)
     few = PrivateCox(1, covariates={"age": (40, 90)}, domain=(0, 1100)).plan(300, share=0.05)
+    narrow = PrivateDensity(1, domain=(0, 1100)).plan(300, quarter=20)
     asked = [
+        (narrow, "density", "--column", "x:0:1100", "--quarter", 20),
         (followed, "survival", "--domain", 0, 1100, "--followed", 200),
         (rare, "scores", "--score", "risk:0:1", "--share", 0.05),
         (few, "cox", "--covariate", "age:40:90", "--domain", 0, 1100, "--share", 0.05),

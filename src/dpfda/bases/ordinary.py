@@ -119,19 +119,64 @@ def ordinary_modes(times: Floats, count: int) -> Floats:
 
 # Of densities: up to so many hills, of these deviations, on an even floor; counted in so many parts.
 HILLS, WIDTHS, FLOOR, PARTS = 4, (0.025, 0.15), 0.05, 1536
+# Logarithm of how far they are drawn apart at most, and steps in which that is found.
+STRETCHED, HALVINGS = 3.5, 30
 
 
 @remembered(8)
-def ordinary_densities(count: int) -> tuple[Floats, Floats]:
-    """Middles of equal parts of [0, 1], and shares of them (count, parts) of the first densities.
+def ordinary_densities(count: int, quarter: float | None = None) -> tuple[Floats, Floats]:
+    """Ends (count, parts + 1) of parts of [0, 1], and shares of these, of the first densities.
 
-    Density k is a floor and one to four normal hills, cut at the ends of the interval.
+    Density k is a floor and one to four normal hills, cut at the ends of the interval. Where it is
+    stated how long the shortest stretch with a quarter of the units is, all is drawn together, or
+    apart, around the middle of that stretch.
+
+    Examples
+    --------
+    >>> ends, shares = ordinary_densities(3, 0.01)
+    >>> ends.shape, shares.sum(axis=1).round(12).tolist()
+    ((3, 1537), [1.0, 1.0, 1.0])
     """
-    middles = (np.arange(PARTS) + 0.5) / PARTS
+    ends = np.arange(PARTS + 1) / PARTS
+    middles = (ends[1:] + ends[:-1]) / 2
     places = spread_evenly(count, 3 * HILLS).reshape(count, HILLS, 3)
     widths = WIDTHS[0] * (WIDTHS[1] / WIDTHS[0]) ** places[:, :, 1]
     hills = np.exp(-0.5 * ((middles - places[:, :, :1]) / widths[:, :, None]) ** 2) / widths[:, :, None]
     weights = (0.2 + places[:, :, 2]) * (np.arange(HILLS) <= np.arange(count)[:, None] % HILLS)
     shares = np.einsum("kh,khp->kp", weights, hills)
     shares /= shares.sum(axis=1, keepdims=True)
-    return frozen(middles), frozen((1 - FLOOR) * shares + FLOOR / PARTS)
+    shares = (1 - FLOOR) * shares + FLOOR / PARTS
+    every = np.tile(ends, (count, 1))
+    if quarter is not None:
+        for row, at in zip(shares, every, strict=True):
+            row[:], at[:] = _drawn_to(quarter, row, ends)
+    return frozen(every), frozen(shares)
+
+
+def _drawn_to(quarter: float, shares: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Shares and ends of parts of which a stretch so long, and no shorter one, holds a quarter."""
+    start, length = _shortest(shares, ends)
+    middle = start + length / 2
+
+    def drawn(times: float) -> tuple[Floats, Floats]:
+        far = middle + times * (ends - middle)
+        near = np.clip(far, 0.0, 1.0)
+        kept = shares * np.diff(near) / np.diff(far)
+        return kept / kept.sum(), near
+
+    # The stretch grows with it; nothing makes it longer than a quarter of the interval.
+    low, high = math.log(quarter) - 1.0, STRETCHED
+    for _ in range(HALVINGS):
+        times = (low + high) / 2
+        shorter = _shortest(*drawn(math.exp(times)))[1] < quarter
+        low, high = (times, high) if shorter else (low, times)
+    return drawn(math.exp(low))
+
+
+def _shortest(shares: Floats, ends: Floats) -> tuple[float, float]:
+    """Start and length of the shortest stretch from an end of a part on that holds a quarter."""
+    below = np.append(0.0, np.cumsum(shares))
+    starts = ends[below <= 0.75]
+    lengths = np.interp(below[: starts.size] + 0.25, below, ends) - starts
+    best = int(np.argmin(lengths))
+    return float(starts[best]), float(lengths[best])

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.cells import CellGrid, Domain
+from dpfda.bases.cells import CellGrid, Domain, box_domain
 from dpfda.density.many_cells import averaging, block_response, blocks_for, errors_on_nodes, within_nodes
 from dpfda.estimates.histospline import LARGEST_UNEQUAL, Smoother, expected_error
 from dpfda.noise import NoiseLaw
@@ -30,6 +30,8 @@ CANDIDATES = {
     2: (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128),
     3: (2, 3, 4, 6, 8, 12, 16, 24, 32),
 }
+# A domain is longer than this, over the larger of its ends.
+SHORTEST = 2.0**-40
 # How far the domain may be from a whole number of steps, over its length.
 CLOSE = 1e-9
 
@@ -56,6 +58,14 @@ class Counted(Protocol):
     @property
     def smoother(self) -> Smoother:
         """What makes the function."""
+
+
+def check_lengths(domain_range: object) -> None:
+    """Refuse a domain in which floats do not tell the nodes of a density apart."""
+    for a, b in box_domain(domain_range):
+        if not b - a > SHORTEST * max(abs(a), abs(b)):
+            words, found = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
+            raise ParameterError("domain", words, found, "Subtract a public number from all points.")
 
 
 def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:

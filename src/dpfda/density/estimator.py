@@ -192,7 +192,13 @@ class PrivateDensity(Estimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def plan(self, n: int, edges: Edges | None = None, max_weight: float | None = None) -> DensityPlan:
+    def plan(
+        self,
+        n: int,
+        edges: Edges | None = None,
+        max_weight: float | None = None,
+        quarter: float | None = None,
+    ) -> DensityPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -203,6 +209,9 @@ class PrivateDensity(Estimator):
             As in `fit_counts`, for a table.
         max_weight : float, optional
             With survey weights, the largest; n is then what they add up to, over this.
+        quarter : float, optional
+            Expected length of the shortest stretch of an interval that holds a quarter of the units,
+            in the units of the data: of a normal law .64 deviations. A guess, for errors and bands.
 
         Raises
         ------
@@ -211,7 +220,8 @@ class PrivateDensity(Estimator):
         """
         whole(n, "n", 2)
         table = None if edges is None else self._cells_of(edges)
-        plan = self._plan(n, None, table, planned=self.settings.unit.public_size is None)
+        private = self.settings.unit.public_size is None
+        plan = self._plan(n, None, table, planned=private, quarter=quarter)
         return plan if max_weight is None else plan.weighted(max_weight)
 
     def prepare(
@@ -293,6 +303,7 @@ class PrivateDensity(Estimator):
         table: CellGrid | None = None,
         planned: bool = False,
         whole: bool = True,
+        quarter: float | None = None,
     ) -> DensityPlan:
         automatic = isinstance(self.scale, str) and self.scale == "auto"
         domain = self.settings.domain
@@ -319,6 +330,7 @@ class PrivateDensity(Estimator):
             planned=planned,
             scale="linear" if automatic and not whole else self.scale,
             step=self.settings.domain.step,
+            quarter=quarter,
         )
 
     def _checked(self) -> Guarantee:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.ordinary import Outlook
-from dpfda.density.plan import check_lengths
+from dpfda.density.cell_errors import check_lengths
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,

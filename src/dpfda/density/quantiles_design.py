@@ -65,6 +65,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
+from dpfda.density.made_up import Units
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
@@ -75,7 +76,6 @@ from dpfda.numerics.exactness import BitSource, system_bytes
 from dpfda.numerics.parameters import exact, root_at_most, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.publication.zoom import Zoom, noisy_largest
-from dpfda.records.points import PlacedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,9 +354,7 @@ Noises = tuple[Any, Any]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
-def zoomed(
-    units: PlacedPoints, zoom: Zoom, noises: Noises, draw: Draw
-) -> tuple[Scale | None, tuple[int, ...]]:
+def zoomed(units: Units, zoom: Zoom, noises: Noises, draw: Draw) -> tuple[Scale | None, tuple[int, ...]]:
     """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
     # What lies at atoms lies in none of the intervals.
     fine = units.shares(zoom.fine)[: zoom.fine.size]
@@ -371,7 +369,7 @@ def zoomed(
     return None, _added(units, cells.with_atoms(zoom.atoms), draw(unplaced))
 
 
-def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
+def _added(units: Units, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
     # Noise may be of several laws, one after another.
     exact = units.shares(cells)
     return IntegerSum.of(exact * (len(noise) // len(exact))).with_noise(noise)

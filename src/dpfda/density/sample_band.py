@@ -27,11 +27,11 @@ from dpfda.numerics.speed import remembered
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
 
-# Chosen on half of the sets that the page on densities names: how much wider than simulated, what part
-# of its bend from cell to cell a density may differ by, and what part of waves as short as one or two
-# cells the prior lays to the density, not to chance and noise, where counts are rough. There it may also
-# differ by so many times itself, times a power of the share that lies in two neighbouring cells.
-GUARD, BENDS, HIDDEN, POWER, ROUGH = 1.1, 0.5, 6.0, 4, 0.7
+# Chosen on half of the sets that the page on densities names: what part of its bend from cell to cell a
+# density may differ by beside what is simulated, and what part of waves as short as one or two cells the
+# prior lays to the density, not to chance and noise, where counts are rough. There it may also differ
+# by so many times itself, times a power of the share that lies in two neighbouring cells.
+BENDS, HIDDEN, POWER, ROUGH = 0.5, 6.0, 4, 0.7
 # With more than this share in two neighbours a density may be rough for that, and smooth within cells.
 FEW = 0.3
 # With more than this share in two neighbours among so many cells it is said that peaks are not seen.
@@ -72,7 +72,7 @@ def sample_widths(
     size, volume = float(raw.size), raw.cells.volume
     reach = _reach(raw.smoother, raw.share_variance, size, nodes.shape, positions, asked)
     # Chance, which the prior takes for even, goes with the root of the density.
-    width = GUARD * reach / volume * np.sqrt(np.maximum(1.0, between(nodes * volume, positions)))
+    width = reach / volume * np.sqrt(np.maximum(1.0, between(nodes * volume, positions)))
     if not raw.cells.is_regular:
         return width
     if bent:

@@ -27,6 +27,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale
+from dpfda.density.made_up import Units
 from dpfda.density.peaks import Inside
 from dpfda.density.release import ReleasedDensity
 from dpfda.noise import KNormNoise, NoiseLaw, knorm_noise
@@ -35,7 +36,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.publication.charging import recomputed
 from dpfda.publication.distances import Draw
-from dpfda.records.points import PlacedPoints
 
 # Of epsilon for the counts of n units, SPENT / n on parts of cells where peaks are, but no less and no
 # more of it than these shares. Chosen on laws other than those that the page on densities names.
@@ -73,7 +73,7 @@ class SecondLook:
         return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole, share)
 
     def inside_of(
-        self, made: ReleasedDensity, units: PlacedPoints, scale: Scale | None, draw: Draw
+        self, made: ReleasedDensity, units: Units, scale: Scale | None, draw: Draw
     ) -> Inside | None:
         """Noisy counts of the parts of the cells where a release has peaks; the caller has charged."""
         if made._peaks is None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     classes: tuple[object, ...] = field(default=())
     alone: bool = True
     # How large and rough functions are no plan knows: on half of the sets nine in ten keep to this.
-    apart: ClassVar[float] = 0.65
+    apart = 0.65
     error_words = (
         "root mean square at a point, from the function of the population, sampling included, "
         f"{ORDINARY} functions, inputs spread evenly"

@@ -163,12 +163,20 @@ class TriedPlan(Plan):
     # Of these so many are asked for a band, which may take long.
     BANDS: ClassVar[int] = 16
     simulated: ClassVar[bool] = True
-    # How far errors of sets of data lie apart beyond those of its trials, in logarithms.
-    apart: ClassVar[float] = 0.0
 
     @abstractmethod
     def trials(self, count: int) -> Sequence[Trial]:
         """The first of its trials; none where too little is known, such as the number of units."""
+
+    @property
+    def apart(self) -> float:
+        """How far errors of sets of data lie apart beyond those of its trials, in logarithms."""
+        return 0.0
+
+    @property
+    def bands_apart(self) -> float:
+        """The same of half-widths of bands."""
+        return 0.0
 
     @cached_property
     def _tried(self) -> Sequence[Trial]:
@@ -188,4 +196,5 @@ class TriedPlan(Plan):
     @one_thread(scipy=False)
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else self.BANDS]
-        return Outlook.of(np.array([each.half_width(level) for each in tried])) if tried else None
+        widths = np.array([each.half_width(level) for each in tried])
+        return Outlook.of(widths, apart=self.bands_apart) if tried else None

@@ -68,6 +68,11 @@ EXPECTED = {
                "followed without an event, for errors and bands alone. Example: --followed 300",
                o.CURVE, float, None),
     ),
+    "density": (
+        Option("quarter", "--quarter", "L", "Expected length of the shortest stretch that holds a "
+               "quarter of the units, for errors and bands alone. Example: --quarter 8",
+               o.DENSITY, float, None),
+    ),
     "cox": (SHARE,),
     "scores": (SHARE,),
 }  # fmt: skip
