@@ -21,7 +21,8 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.numerics.specials import normal_quantile
+from dpfda.survival.proportional import REACH, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
 # Before version 4 a single number had fewer.
@@ -33,7 +34,18 @@ HEAPED = 0.5
 # theirs, in units of that of a count.
 STEADY = 0.3
 # How far numbers inside a part may lead the ratios astray, in units of what their spread there does.
-COARSE = 1.0
+COARSE = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    terms: Floats
+    within: Floats
+    rooms: object
+    lived: Floats
+
+
+DRAWS, MAY_BE = 16, 1.4
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,7 @@ class Combinations:
         far the mean may be from there, where so steep a part may be a heap at one of its ends.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, centres, rooms = persons.sum(axis=0).reshape(shape), [], []
+        table, centres, rooms, halves = persons.sum(axis=0).reshape(shape), [], [], []
         for axis, covariate in enumerate(self.model.terms.covariates):
             parts, edges = shape[axis], self._edges(covariate)
             noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
@@ -129,8 +141,81 @@ class Combinations:
             half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
             beside = 1 / np.tanh(half) - 1 / half
             centres.append(middles + beside * wide / 2)
+            halves.append(half)
             rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
-        return centres, rooms
+        return centres, rooms, halves
+
+    def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
+        usual, roots = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
+        noise, whole = deviation * self.cells**0.5 * roots, max(float(persons.sum()), 1.0)
+        size = whole * roots
+        return usual + (persons @ terms / whole - usual) * size**2 / (size**2 + noise**2)
+
+    def _joined(self, persons, deviation, terms, centres, halves):
+        """Terms where numbers that go together are in a combination, and their covariance there."""
+        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
+        own = [i for i, c in enumerate(self.model.terms.covariates) if c.bounds is not None]
+        within = np.diag(self._within)
+        if len(own) < 2:
+            return terms, within
+        table = persons.reshape(shape)
+        whole = max(float(persons.sum()), deviation * self.cells**0.5)
+        M = {2: 10, 3: 5, 4: 4}[len(own)]
+        q = (np.arange(M) + 0.5) / M
+        values, scores, masses = [], [], []
+        for axis in own:
+            edges, half = self._edges(self.model.terms.covariates[axis]), halves[axis][:, None]
+            wide, middles = np.diff(edges), (edges[1:] + edges[:-1]) / 2
+            at = middles[:, None] + wide[:, None] * (np.log1p(q * np.expm1(2 * half)) / (2 * half) - 0.5)
+            at += (centres[axis] - at.mean(axis=1))[:, None]
+            parts = np.maximum(table.sum(axis=tuple(o for o in range(len(shape)) if o != axis)), deviation * (self.cells / shape[axis]) ** 0.5)
+            parts = parts / parts.sum()
+            values.append(at)
+            scores.append(normal_quantile(np.cumsum(parts)[:, None] - parts[:, None] * (1 - q)))
+            masses.append(np.repeat(parts / M, M))
+        tries = np.linspace(-0.99, 0.99, 67)
+        correlation = np.eye(len(own))
+        for one, other in itertools.combinations(range(len(own)), 2):
+            u, v = scores[one].ravel(), scores[other].ravel()
+            su, sv = scores[one].mean(axis=1), scores[other].mean(axis=1)
+            pair = table.sum(axis=tuple(o for o in range(len(shape)) if o not in (own[one], own[other])))
+            seen = float(su @ pair @ sv) / whole
+            noise = deviation * (self.cells / pair.size) ** 0.5 * float(np.sqrt(np.sum(su**2) * np.sum(sv**2))) / whole
+            seen *= max(0.0, 1 - noise**2 / max(seen**2, 1e-300))
+            mass = np.multiply.outer(masses[one], masses[other])
+            U, V = np.repeat(su, M)[:, None], np.repeat(sv, M)[None]
+            told = []
+            for r in tries:
+                w = mass * np.exp(-(r * r * (u[:, None] ** 2 + v**2) - 2 * r * u[:, None] * v) / (2 * (1 - r * r)))
+                told.append(np.sum(w * U * V) / np.sum(w))
+            correlation[one, other] = correlation[other, one] = np.interp(seen, np.maximum.accumulate(told), tries)
+        least = np.linalg.eigvalsh(correlation)[0]
+        if least < 0.01:
+            correlation = np.eye(len(own)) + (correlation - np.eye(len(own))) * 0.99 / (1 - least)
+        inner = np.linalg.inv(correlation) - np.eye(len(own))
+        grids = np.meshgrid(*[s.ravel() for s in scores], indexing="ij")
+        logs = -0.5 * sum(inner[i, j] * grids[i] * grids[j] for i in range(len(own)) for j in range(len(own)))
+        logs -= logs.max()
+        weight = np.exp(logs)
+        for k, mass in enumerate(masses):
+            weight = weight * mass.reshape([-1 if i == k else 1 for i in range(len(own))])
+        weight = weight / weight.sum() + 1e-9 / weight.size
+        fold = [n for axis in own for n in (shape[axis], M)]
+        odd = tuple(range(1, 2 * len(own), 2))
+        total = weight.reshape(fold).sum(axis=odd)
+        places = np.meshgrid(*[v.ravel() for v in values], indexing="ij")
+        means = [(weight * p).reshape(fold).sum(axis=odd) / total for p in places]
+        first = [int(sum(len(c.terms) for c in self.model.terms.covariates[:axis])) for axis in own]
+        terms = terms.copy()
+        index = np.indices(shape).reshape(len(shape), -1)[own]
+        for column, mean in zip(first, means):
+            terms[:, column] = mean[tuple(index)]
+        rest = [p - np.repeat(np.repeat(m, 1), 1).reshape(m.shape)[np.ix_(*[np.repeat(np.arange(shape[a]), M) for a in own])] for p, m in zip(places, means)]
+        for i, a in enumerate(first):
+            for j, b in enumerate(first):
+                within[a, b] = np.sum(weight * rest[i] * rest[j]) / weight.sum()
+        vars(self)['seen'] = correlation
+        return terms, within
 
     def _heaped(
         self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
@@ -225,60 +310,81 @@ class Combinations:
         """
         model = self.model
         table = counts.reshape(model.baselines, -1, model.cells.each)
-        combinations, terms = table.shape[1], self.terms
-        if model.version > 2:
-            centres, rooms = self._centres(table.sum(axis=-1), deviation)
-            terms = self._terms(centres)
-        lived = self._lived[None]
-        if model.version > 3:
-            lived = self._lived_by(table.sum(axis=1), deviation)
-        events, exposed = table @ self._died, table @ lived
-        root = combinations**0.5
-        seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
-        spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
-        start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent))
+        known = self._known(table, deviation)
+        events, exposed = (table @ each for each in (self._died, known.lived))
+        root = self.terms.shape[0] ** 0.5
+        seen, spent = (
+            deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
+            for each in (self._died, self._lived)
+        )
+        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation) if model.version > 4 else None
+        start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
         estimate = start
-        information = np.zeros((model.parameters,) * 2)
         for _ in range(ROUNDS):
-            hazards = np.exp(estimate.at[: model.hazards]).reshape(model.baselines, 1, -1)
-            effects = estimate.at[model.hazards :]
-            factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
-            rates = hazards * factor
-            # Who has an event in a cell has it early where hazards are high.
-            expected = rates * (exposed + events * (_until_event(rates) - 0.5))
-            # Of one count in the gradient: (S, R, each, J).
-            moved = self._died - rates[..., None, :] * lived[:, None]
-            weights = np.ones_like(rates)
-            if model.version > 1:
-                noise = deviation**2 * np.sum(moved**2, axis=-2)
-                weights = self._weights(table, exposed, rates, noise, deviation)
-            rest, expected = weights * (events - expected), weights * expected
-            gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
-            noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
-            rough = np.sqrt(np.diag(noise))
-            deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
-            information = self._information(expected, terms, deviations)
-            sampling = self._information(weights * expected, terms, deviations)
+            gradient, noise, information, _, _ = self._slope(table, table, known, estimate.at, deviation)
             estimate = start.from_here(estimate.at).seen(gradient, information, noise)
-        law, added = model.law(estimate, start, information @ np.linalg.solve(sampling, information))
-        if model.version > 2:
-            unseen = np.zeros(model.parameters)
-            unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
-            lacking = unseen[:, None]
-            if model.version > 3:
-                # Where covariates say little, priors keep the estimate from being led further.
-                information = information + start.precision
-                heaped = self._heaped(expected, terms, effects, rooms)
-                lacking = np.column_stack([lacking, heaped])
-            off = np.linalg.solve(information, lacking)
-            added = added + off @ off.T
-        return law, added
+        before, place = start.loosened(model.effects), estimate.at
+        for _ in range(ROUNDS // 2):
+            gradient, noise, information, _, _ = self._slope(table, table, known, place, deviation)
+            place = before.from_here(place).seen(gradient, information, noise).at
+        generator, laws = np.random.Generator(np.random.Philox(key=6)), []
+        for _ in range(DRAWS):
+            moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
+            known = self._known(moved, deviation)
+            gradient, noise, information, sampling, lacking = self._slope(
+                table, moved, known, place, deviation
+            )
+            law = start.from_here(place).seen(gradient, information, noise)
+            spread = information @ np.linalg.solve(sampling, information)
+            laws.append((law, spread, lacking))
+        return around(model, estimate.at, laws, start)
 
-    def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
+    def _slope(self, table, other, known, at, deviation):
+        """The gradient at parameters, the covariance of its noise, and the information."""
+        model, terms, lived = self.model, known.terms, known.lived
+        hazards = np.exp(at[: model.hazards]).reshape(model.baselines, 1, -1)
+        effects = at[model.hazards :]
+        factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
+        rates = hazards * factor
+        # Of one count in the gradient: (S, R, each, J).
+        moved = self._died - rates[..., None, :] * lived[:, None]
+        weights = np.ones_like(rates)
+        if model.version > 1:
+            noise = deviation**2 * np.sum(moved**2, axis=-2)
+            weights = self._weights(table, table @ lived, rates, noise, deviation)
+        # Who has an event in a cell has it early where hazards are high.
+        early = _until_event(rates) - 0.5
+        events = table @ self._died
+        rest = weights * (events - rates * (table @ lived + events * early))
+        expected = weights * rates * (other @ lived + other @ self._died * early)
+        gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
+        noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
+        rough = np.sqrt(np.diag(noise))
+        deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
+        information = self._information(expected, terms, deviations, table is other)
+        sampling = self._information(weights * expected, terms, deviations, table is other)
+        unseen = np.zeros((model.parameters, 1))
+        unseen[model.hazards :, 0] = COARSE * expected.sum() * known.within @ effects
+        lacking = np.column_stack([unseen, self._heaped(expected, terms, effects, known.rooms)])
+        return gradient, noise, information, sampling, lacking
+
+    def _known(self, table: Floats, deviation: float) -> Known:
+        """What noisy counts (S, R, each) tell of covariates and of those censored."""
+        terms, within, lived = self.terms, np.diag(self._within), self._lived[None]
+        centres, rooms, halves = self._centres(table.sum(axis=-1), deviation)
+        if self.model.version > 2:
+            terms = self._terms(centres)
+        if self.model.version > 3:
+            lived = self._lived_by(table.sum(axis=1), deviation)
+        if self.model.version > 4:
+            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, centres, halves)
+        return Known(terms, within, rooms, lived)
+
+    def _information(self, expected: Floats, terms: Floats, deviations: Floats, even=True) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
         cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, self.model.effects)
         products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
-        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
+        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations, 0.0, even)
 
     def _weights(
         self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float
