@@ -21,7 +21,7 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.specials import normal_quantile
+from dpfda.survival.cox_joint import PLACES, Spread, joined
 from dpfda.survival.proportional import REACH, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
@@ -37,15 +37,24 @@ STEADY = 0.3
 COARSE = 0.4
 
 
+# Draws of what noise may have made of a table, and their deviation in units of that of its noise.
+DRAWS, MAY_BE = 16, 1.4
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
+    """What a table tells of covariates, and of those censored.
+
+    terms: array (R, d). Where the covariates of a combination are.
+    within: array (d, d). Their mean covariance there.
+    rooms: Of each covariate, how far means of parts may be from there.
+    lived: array (S or 1, each, J). Share of each cell of time that a follow-up with an exit covers.
+    """
+
     terms: Floats
     within: Floats
-    rooms: object
+    rooms: Sequence[Floats]
     lived: Floats
-
-
-DRAWS, MAY_BE = 16, 1.4
 
 
 @dataclass(frozen=True)
@@ -123,14 +132,17 @@ class Combinations:
         ]
         return np.asarray(np.concatenate(found) / 24)
 
-    def _centres(self, persons: Floats, deviation: float) -> tuple[list[Floats], list[Floats]]:
+    def _centres(
+        self, persons: Floats, deviation: float
+    ) -> tuple[list[tuple[Floats, Floats]], list[Floats]]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it. Also how
-        far the mean may be from there, where so steep a part may be a heap at one of its ends.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it: of that
+        half the slope. Also how far the mean may be from there, where so steep a part may be a heap at
+        one of its ends.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, centres, rooms, halves = persons.sum(axis=0).reshape(shape), [], [], []
+        table, laws, rooms = persons.sum(axis=0).reshape(shape), [], []
         for axis, covariate in enumerate(self.model.terms.covariates):
             parts, edges = shape[axis], self._edges(covariate)
             noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
@@ -140,81 +152,44 @@ class Combinations:
             steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
             half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
             beside = 1 / np.tanh(half) - 1 / half
-            centres.append(middles + beside * wide / 2)
-            halves.append(half)
+            laws.append((middles + beside * wide / 2, half))
             rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
-        return centres, rooms, halves
+        return laws, rooms
 
     def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
-        usual, roots = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
-        noise, whole = deviation * self.cells**0.5 * roots, max(float(persons.sum()), 1.0)
-        size = whole * roots
-        return usual + (persons @ terms / whole - usual) * size**2 / (size**2 + noise**2)
+        """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
+        usual, root = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
+        whole, noise = max(float(persons.sum()), 1.0), deviation * self.cells**0.5
+        kept = whole**2 / (whole**2 + noise**2)
+        far = 2 * root
+        return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
 
-    def _joined(self, persons, deviation, terms, centres, halves):
-        """Terms where numbers that go together are in a combination, and their covariance there."""
-        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        own = [i for i, c in enumerate(self.model.terms.covariates) if c.bounds is not None]
-        within = np.diag(self._within)
+    def _joined(
+        self, persons: Floats, deviation: float, terms: Floats, laws: Sequence[tuple[Floats, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """Terms (R, d) where numbers that go together are, and their mean covariance (d, d) there.
+
+        persons: array (R,). Noisy numbers of units. laws: of each covariate, as of `_centres`.
+        """
+        covariates, within = self.model.terms.covariates, np.diag(self._within)
+        own = [axis for axis, each in enumerate(covariates) if each.bounds is not None]
         if len(own) < 2:
             return terms, within
-        table = persons.reshape(shape)
-        whole = max(float(persons.sum()), deviation * self.cells**0.5)
-        M = {2: 10, 3: 5, 4: 4}[len(own)]
-        q = (np.arange(M) + 0.5) / M
-        values, scores, masses = [], [], []
+        shape = [self._ends(each) for each in covariates]
+        table, spreads = persons.reshape(shape), []
         for axis in own:
-            edges, half = self._edges(self.model.terms.covariates[axis]), halves[axis][:, None]
-            wide, middles = np.diff(edges), (edges[1:] + edges[:-1]) / 2
-            at = middles[:, None] + wide[:, None] * (np.log1p(q * np.expm1(2 * half)) / (2 * half) - 0.5)
-            at += (centres[axis] - at.mean(axis=1))[:, None]
-            parts = np.maximum(table.sum(axis=tuple(o for o in range(len(shape)) if o != axis)), deviation * (self.cells / shape[axis]) ** 0.5)
-            parts = parts / parts.sum()
-            values.append(at)
-            scores.append(normal_quantile(np.cumsum(parts)[:, None] - parts[:, None] * (1 - q)))
-            masses.append(np.repeat(parts / M, M))
-        tries = np.linspace(-0.99, 0.99, 67)
-        correlation = np.eye(len(own))
-        for one, other in itertools.combinations(range(len(own)), 2):
-            u, v = scores[one].ravel(), scores[other].ravel()
-            su, sv = scores[one].mean(axis=1), scores[other].mean(axis=1)
-            pair = table.sum(axis=tuple(o for o in range(len(shape)) if o not in (own[one], own[other])))
-            seen = float(su @ pair @ sv) / whole
-            noise = deviation * (self.cells / pair.size) ** 0.5 * float(np.sqrt(np.sum(su**2) * np.sum(sv**2))) / whole
-            seen *= max(0.0, 1 - noise**2 / max(seen**2, 1e-300))
-            mass = np.multiply.outer(masses[one], masses[other])
-            U, V = np.repeat(su, M)[:, None], np.repeat(sv, M)[None]
-            told = []
-            for r in tries:
-                w = mass * np.exp(-(r * r * (u[:, None] ** 2 + v**2) - 2 * r * u[:, None] * v) / (2 * (1 - r * r)))
-                told.append(np.sum(w * U * V) / np.sum(w))
-            correlation[one, other] = correlation[other, one] = np.interp(seen, np.maximum.accumulate(told), tries)
-        least = np.linalg.eigvalsh(correlation)[0]
-        if least < 0.01:
-            correlation = np.eye(len(own)) + (correlation - np.eye(len(own))) * 0.99 / (1 - least)
-        inner = np.linalg.inv(correlation) - np.eye(len(own))
-        grids = np.meshgrid(*[s.ravel() for s in scores], indexing="ij")
-        logs = -0.5 * sum(inner[i, j] * grids[i] * grids[j] for i in range(len(own)) for j in range(len(own)))
-        logs -= logs.max()
-        weight = np.exp(logs)
-        for k, mass in enumerate(masses):
-            weight = weight * mass.reshape([-1 if i == k else 1 for i in range(len(own))])
-        weight = weight / weight.sum() + 1e-9 / weight.size
-        fold = [n for axis in own for n in (shape[axis], M)]
-        odd = tuple(range(1, 2 * len(own), 2))
-        total = weight.reshape(fold).sum(axis=odd)
-        places = np.meshgrid(*[v.ravel() for v in values], indexing="ij")
-        means = [(weight * p).reshape(fold).sum(axis=odd) / total for p in places]
-        first = [int(sum(len(c.terms) for c in self.model.terms.covariates[:axis])) for axis in own]
+            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
+            least = deviation * (self.cells / shape[axis]) ** 0.5
+            edges, count = self._edges(covariates[axis]), PLACES[len(own)]
+            spreads.append(Spread.of(np.maximum(numbers, least), edges, *laws[axis], count))
+        rest = tuple(axis for axis in range(len(shape)) if axis not in own)
+        numbers = table.sum(axis=rest)
+        means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
+        first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
+        places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
         terms = terms.copy()
-        index = np.indices(shape).reshape(len(shape), -1)[own]
-        for column, mean in zip(first, means):
-            terms[:, column] = mean[tuple(index)]
-        rest = [p - np.repeat(np.repeat(m, 1), 1).reshape(m.shape)[np.ix_(*[np.repeat(np.arange(shape[a]), M) for a in own])] for p, m in zip(places, means)]
-        for i, a in enumerate(first):
-            for j, b in enumerate(first):
-                within[a, b] = np.sum(weight * rest[i] * rest[j]) / weight.sum()
-        vars(self)['seen'] = correlation
+        terms[:, first] = means[:, *places].T
+        within[np.ix_(first, first)] = inside
         return terms, within
 
     def _heaped(
@@ -323,6 +298,7 @@ class Combinations:
         for _ in range(ROUNDS):
             gradient, noise, information, _, _ = self._slope(table, table, known, estimate.at, deviation)
             estimate = start.from_here(estimate.at).seen(gradient, information, noise)
+        # Intervals are of laws under looser priors, at the place to which these lead.
         before, place = start.loosened(model.effects), estimate.at
         for _ in range(ROUNDS // 2):
             gradient, noise, information, _, _ = self._slope(table, table, known, place, deviation)
@@ -339,8 +315,14 @@ class Combinations:
             laws.append((law, spread, lacking))
         return around(model, estimate.at, laws, start)
 
-    def _slope(self, table, other, known, at, deviation):
-        """The gradient at parameters, the covariance of its noise, and the information."""
+    def _slope(
+        self, table: Floats, other: Floats, known: Known, at: Floats, deviation: float
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """The gradient (P,) of a table (S, R, each) at parameters, and the covariance of its noise.
+
+        Also the information of another table, that of squared weights, and columns of what the gradient
+        may lack, by how covariates lie within parts.
+        """
         model, terms, lived = self.model, known.terms, known.lived
         hazards = np.exp(at[: model.hazards]).reshape(model.baselines, 1, -1)
         effects = at[model.hazards :]
@@ -361,8 +343,10 @@ class Combinations:
         noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
         rough = np.sqrt(np.diag(noise))
         deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
-        information = self._information(expected, terms, deviations, table is other)
-        sampling = self._information(weights * expected, terms, deviations, table is other)
+        # What covariances are of may not be drawn towards even covariates: it would be too sure.
+        even = table is other
+        information = self._information(expected, terms, deviations, even)
+        sampling = self._information(weights * expected, terms, deviations, even)
         unseen = np.zeros((model.parameters, 1))
         unseen[model.hazards :, 0] = COARSE * expected.sum() * known.within @ effects
         lacking = np.column_stack([unseen, self._heaped(expected, terms, effects, known.rooms)])
@@ -371,20 +355,22 @@ class Combinations:
     def _known(self, table: Floats, deviation: float) -> Known:
         """What noisy counts (S, R, each) tell of covariates and of those censored."""
         terms, within, lived = self.terms, np.diag(self._within), self._lived[None]
-        centres, rooms, halves = self._centres(table.sum(axis=-1), deviation)
+        laws, rooms = self._centres(table.sum(axis=-1), deviation)
         if self.model.version > 2:
-            terms = self._terms(centres)
+            terms = self._terms([centre for centre, _ in laws])
         if self.model.version > 3:
             lived = self._lived_by(table.sum(axis=1), deviation)
         if self.model.version > 4:
-            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, centres, halves)
+            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, laws)
         return Known(terms, within, rooms, lived)
 
-    def _information(self, expected: Floats, terms: Floats, deviations: Floats, even=True) -> Floats:
+    def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
         cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, self.model.effects)
         products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
-        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations, 0.0, even)
+        return self.model.information(
+            expected.sum(axis=1).ravel(), cross, products, deviations, 0.0, even
+        )
 
     def _weights(
         self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float

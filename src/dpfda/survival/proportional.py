@@ -36,11 +36,13 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # From the second version on a table is weighted, and intervals allow for what priors draw; from the
 # third on where covariates lie is read from it, and intervals follow how well they can be told apart;
-# from the fourth on so is how early in a wide cell the censored leave.
+# from the fourth on so is how early in a wide cell the censored leave; from the fifth on how numbers go
+# together, and priors are around a record with the mean terms that a table tells.
 VERSION = 5
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
-# By tables, effects may be so many times as large as priors foresee.
+# For intervals by tables effects may be so many times as large as priors foresee; an interval allows for
+# so many times what these do.
 LOOSE, FORESEEN = 4.0, 3.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
@@ -112,7 +114,13 @@ class Model:
         return place
 
     def information(
-        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats, raised: float = 0.0, even=True
+        self,
+        expected: Floats,
+        cross: Floats,
+        products: Floats,
+        deviation: Floats,
+        raised: float = 0.0,
+        even=True,
     ) -> Floats:
         """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
 
@@ -128,6 +136,8 @@ class Model:
             Of the noise in each of the three.
         raised : float
             To how many deviations of noise eigenvalues are raised.
+        even : bool
+            Whether they are drawn towards even covariates.
         """
         first, second = self.moments
         sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
@@ -155,16 +165,12 @@ class Model:
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
-    def mean(self, expected, cross, products, deviations):
-        """Means of terms, which noise draws towards even ones."""
-        first, roots = self.moments[0], np.sqrt(np.diag(self.moments[1]))
-        whole = max(float(expected.sum()), deviations[0])
-        shares = (whole * roots) ** 2
-        shares = shares / (shares + len(expected) * deviations[1] ** 2)
-        return first + shares * (cross.sum(axis=0) / whole - first)
-
     def start(
-        self, events: Floats, exposed: Floats, deviations: tuple[float, float], mean: Floats | None = None
+        self,
+        events: Floats,
+        exposed: Floats,
+        deviations: tuple[float, float],
+        mean: Floats | None = None,
     ) -> Posterior:
         """Priors around the hazard of a noisy life table, which is also where to begin, without effects.
 
@@ -174,6 +180,8 @@ class Model:
             Noisy numbers of events, and sums of exposures.
         deviations : (float, float)
             Of the noise in each number of either.
+        mean : array (d,), optional
+            Of the terms of a usual record; by default of terms spread evenly.
         """
         count, (seen, spent) = events.size, deviations
         together = max(float(events.sum()), seen * count**0.5, 1e-3)
