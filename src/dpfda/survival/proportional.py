@@ -114,14 +114,9 @@ class Model:
         return place
 
     def information(
-        self,
-        expected: Floats,
-        cross: Floats,
-        products: Floats,
-        deviation: Floats,
-        raised: float = 0.0,
-        even=True,
-    ) -> Floats:
+        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats,
+        raised: float = 0.0, even: bool = True,
+    ) -> Floats:  # fmt: skip
         """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
 
         Parameters
