@@ -170,7 +170,7 @@ def test_whole_numbers_and_heaps_at_bounds_lead_no_ratio_astray() -> None:
 )
 def test_numbers_that_go_together_are_held(together, ratios, n, epsilon, least, far) -> None:
     """Of 12 intervals; with means of parts alone .17 to .34 of the second held, and errors of the first
-    were .16. At .95 fewer than 9 have a chance of 4e-4."""
+    were .16. At .95 fewer than 9 have a chance of .002."""
     generator, held, errors = np.random.default_rng(47), 0, []
     for _ in range(6):
         x = generator.normal(size=n)
