@@ -21,7 +21,8 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.survival.cox_joint import PLACES, Spread, joined
+from dpfda.survival.proportional import REACH, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
 # Before version 4 a single number had fewer.
@@ -33,7 +34,27 @@ HEAPED = 0.5
 # theirs, in units of that of a count.
 STEADY = 0.3
 # How far numbers inside a part may lead the ratios astray, in units of what their spread there does.
-COARSE = 1.0
+COARSE = 0.4
+
+
+# Draws of what noise may have made of a table, and their deviation in units of that of its noise.
+DRAWS, MAY_BE = 16, 1.4
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a table tells of covariates, and of those censored.
+
+    terms: array (R, d). Where the covariates of a combination are.
+    within: array (d, d). Their mean covariance there.
+    rooms: Of each covariate, how far means of parts may be from there.
+    lived: array (S or 1, each, J). Share of each cell of time that a follow-up with an exit covers.
+    """
+
+    terms: Floats
+    within: Floats
+    rooms: Sequence[Floats]
+    lived: Floats
 
 
 @dataclass(frozen=True)
@@ -111,14 +132,17 @@ class Combinations:
         ]
         return np.asarray(np.concatenate(found) / 24)
 
-    def _centres(self, persons: Floats, deviation: float) -> tuple[list[Floats], list[Floats]]:
+    def _centres(
+        self, persons: Floats, deviation: float
+    ) -> tuple[list[tuple[Floats, Floats]], list[Floats]]:
         """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
 
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it. Also how
-        far the mean may be from there, where so steep a part may be a heap at one of its ends.
+        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it: of that
+        half the slope. Also how far the mean may be from there, where so steep a part may be a heap at
+        one of its ends.
         """
         shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, centres, rooms = persons.sum(axis=0).reshape(shape), [], []
+        table, laws, rooms = persons.sum(axis=0).reshape(shape), [], []
         for axis, covariate in enumerate(self.model.terms.covariates):
             parts, edges = shape[axis], self._edges(covariate)
             noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
@@ -128,9 +152,45 @@ class Combinations:
             steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
             half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
             beside = 1 / np.tanh(half) - 1 / half
-            centres.append(middles + beside * wide / 2)
+            laws.append((middles + beside * wide / 2, half))
             rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
-        return centres, rooms
+        return laws, rooms
+
+    def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
+        """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
+        usual, root = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
+        whole, noise = max(float(persons.sum()), 1.0), deviation * self.cells**0.5
+        kept = whole**2 / (whole**2 + noise**2)
+        far = 2 * root
+        return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
+
+    def _joined(
+        self, persons: Floats, deviation: float, terms: Floats, laws: Sequence[tuple[Floats, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """Terms (R, d) where numbers that go together are, and their mean covariance (d, d) there.
+
+        persons: array (R,). Noisy numbers of units. laws: of each covariate, as of `_centres`.
+        """
+        covariates, within = self.model.terms.covariates, np.diag(self._within)
+        own = [axis for axis, each in enumerate(covariates) if each.bounds is not None]
+        if len(own) < 2:
+            return terms, within
+        shape = [self._ends(each) for each in covariates]
+        table, spreads = persons.reshape(shape), []
+        for axis in own:
+            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
+            least = deviation * (self.cells / shape[axis]) ** 0.5
+            edges, count = self._edges(covariates[axis]), PLACES[len(own)]
+            spreads.append(Spread.of(np.maximum(numbers, least), edges, *laws[axis], count))
+        rest = tuple(axis for axis in range(len(shape)) if axis not in own)
+        numbers = table.sum(axis=rest)
+        means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
+        first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
+        places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
+        terms = terms.copy()
+        terms[:, first] = means[:, *places].T
+        within[np.ix_(first, first)] = inside
+        return terms, within
 
     def _heaped(
         self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
@@ -225,60 +285,92 @@ class Combinations:
         """
         model = self.model
         table = counts.reshape(model.baselines, -1, model.cells.each)
-        combinations, terms = table.shape[1], self.terms
-        if model.version > 2:
-            centres, rooms = self._centres(table.sum(axis=-1), deviation)
-            terms = self._terms(centres)
-        lived = self._lived[None]
-        if model.version > 3:
-            lived = self._lived_by(table.sum(axis=1), deviation)
-        events, exposed = table @ self._died, table @ lived
-        root = combinations**0.5
-        seen = deviation * root * float(np.sqrt(np.sum(self._died**2, axis=0)).max())
-        spent = deviation * root * float(np.sqrt(np.sum(self._lived**2, axis=0)).max())
-        start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent))
+        known = self._known(table, deviation)
+        events, exposed = (table @ each for each in (self._died, known.lived))
+        root = self.terms.shape[0] ** 0.5
+        seen, spent = (
+            deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
+            for each in (self._died, self._lived)
+        )
+        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation) if model.version > 4 else None
+        start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
         estimate = start
-        information = np.zeros((model.parameters,) * 2)
         for _ in range(ROUNDS):
-            hazards = np.exp(estimate.at[: model.hazards]).reshape(model.baselines, 1, -1)
-            effects = estimate.at[model.hazards :]
-            factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
-            rates = hazards * factor
-            # Who has an event in a cell has it early where hazards are high.
-            expected = rates * (exposed + events * (_until_event(rates) - 0.5))
-            # Of one count in the gradient: (S, R, each, J).
-            moved = self._died - rates[..., None, :] * lived[:, None]
-            weights = np.ones_like(rates)
-            if model.version > 1:
-                noise = deviation**2 * np.sum(moved**2, axis=-2)
-                weights = self._weights(table, exposed, rates, noise, deviation)
-            rest, expected = weights * (events - expected), weights * expected
-            gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
-            noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
-            rough = np.sqrt(np.diag(noise))
-            deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
-            information = self._information(expected, terms, deviations)
-            sampling = self._information(weights * expected, terms, deviations)
+            gradient, noise, information, _, _ = self._slope(table, table, known, estimate.at, deviation)
             estimate = start.from_here(estimate.at).seen(gradient, information, noise)
-        law, added = model.law(estimate, start, information @ np.linalg.solve(sampling, information))
-        if model.version > 2:
-            unseen = np.zeros(model.parameters)
-            unseen[model.hazards :] = COARSE * expected.sum() * self._within * effects
-            lacking = unseen[:, None]
-            if model.version > 3:
-                # Where covariates say little, priors keep the estimate from being led further.
-                information = information + start.precision
-                heaped = self._heaped(expected, terms, effects, rooms)
-                lacking = np.column_stack([lacking, heaped])
-            off = np.linalg.solve(information, lacking)
-            added = added + off @ off.T
-        return law, added
+        # Intervals are of laws under looser priors, at the place to which these lead.
+        before, place = start.loosened(model.effects), estimate.at
+        for _ in range(ROUNDS // 2):
+            gradient, noise, information, _, _ = self._slope(table, table, known, place, deviation)
+            place = before.from_here(place).seen(gradient, information, noise).at
+        generator, laws = np.random.Generator(np.random.Philox(key=6)), []
+        for _ in range(DRAWS):
+            moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
+            known = self._known(moved, deviation)
+            gradient, noise, information, sampling, lacking = self._slope(
+                table, moved, known, place, deviation
+            )
+            law = start.from_here(place).seen(gradient, information, noise)
+            spread = information @ np.linalg.solve(sampling, information)
+            laws.append((law, spread, lacking))
+        return around(model, estimate.at, laws, start)
 
-    def _information(self, expected: Floats, terms: Floats, deviations: Floats) -> Floats:
+    def _slope(
+        self, table: Floats, other: Floats, known: Known, at: Floats, deviation: float
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """The gradient (P,) of a table (S, R, each) at parameters, and the covariance of its noise.
+
+        Also the information of another table, that of squared weights, and columns of what the gradient
+        may lack, by how covariates lie within parts.
+        """
+        model, terms, lived = self.model, known.terms, known.lived
+        hazards = np.exp(at[: model.hazards]).reshape(model.baselines, 1, -1)
+        effects = at[model.hazards :]
+        factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
+        rates = hazards * factor
+        # Of one count in the gradient: (S, R, each, J).
+        moved = self._died - rates[..., None, :] * lived[:, None]
+        weights = np.ones_like(rates)
+        if model.version > 1:
+            noise = deviation**2 * np.sum(moved**2, axis=-2)
+            weights = self._weights(table, table @ lived, rates, noise, deviation)
+        # Who has an event in a cell has it early where hazards are high.
+        early = _until_event(rates) - 0.5
+        events = table @ self._died
+        rest = weights * (events - rates * (table @ lived + events * early))
+        expected = weights * rates * (other @ lived + other @ self._died * early)
+        gradient = np.concatenate([rest.sum(axis=1).ravel(), np.einsum("srj,rk->k", rest, terms)])
+        noise = deviation**2 * self._products(weights[..., None, :] * moved, terms)
+        rough = np.sqrt(np.diag(noise))
+        deviations = np.array([*[rough[: model.hazards].mean()] * 2, rough[-1]])
+        # What covariances are of may not be drawn towards even covariates: it would be too sure.
+        even = table is other
+        information = self._information(expected, terms, deviations, even)
+        sampling = self._information(weights * expected, terms, deviations, even)
+        unseen = np.zeros((model.parameters, 1))
+        unseen[model.hazards :, 0] = COARSE * expected.sum() * known.within @ effects
+        lacking = np.column_stack([unseen, self._heaped(expected, terms, effects, known.rooms)])
+        return gradient, noise, information, sampling, lacking
+
+    def _known(self, table: Floats, deviation: float) -> Known:
+        """What noisy counts (S, R, each) tell of covariates and of those censored."""
+        terms, within, lived = self.terms, np.diag(self._within), self._lived[None]
+        laws, rooms = self._centres(table.sum(axis=-1), deviation)
+        if self.model.version > 2:
+            terms = self._terms([centre for centre, _ in laws])
+        if self.model.version > 3:
+            lived = self._lived_by(table.sum(axis=1), deviation)
+        if self.model.version > 4:
+            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, laws)
+        return Known(terms, within, rooms, lived)
+
+    def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
         cross = np.einsum("srj,rk->sjk", expected, terms).reshape(-1, self.model.effects)
         products = np.einsum("srj,rk,rl->kl", expected, terms, terms)
-        return self.model.information(expected.sum(axis=1).ravel(), cross, products, deviations)
+        return self.model.information(
+            expected.sum(axis=1).ravel(), cross, products, deviations, 0.0, even
+        )
 
     def _weights(
         self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float

@@ -18,6 +18,7 @@ without noise, given what was released, and shrinks where the noise says nothing
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,10 +36,14 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # From the second version on a table is weighted, and intervals allow for what priors draw; from the
 # third on where covariates lie is read from it, and intervals follow how well they can be told apart;
-# from the fourth on so is how early in a wide cell the censored leave.
-VERSION = 4
+# from the fourth on so is how early in a wide cell the censored leave; from the fifth on how numbers go
+# together, and priors are around a record with the mean terms that a table tells.
+VERSION = 5
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
+# For intervals by tables effects may be so many times as large as priors foresee; an interval allows for
+# so many times what these do.
+LOOSE, FORESEEN = 4.0, 3.0
 # One estimate moves no parameter by more.
 FARTHEST = 1.0
 # Ends of the least eigenvalue of the information, in units of its diagonal.
@@ -109,8 +114,9 @@ class Model:
         return place
 
     def information(
-        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats, raised: float = 0.0
-    ) -> Floats:
+        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats,
+        raised: float = 0.0, even: bool = True,
+    ) -> Floats:  # fmt: skip
         """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
 
         Parameters
@@ -125,13 +131,15 @@ class Model:
             Of the noise in each of the three.
         raised : float
             To how many deviations of noise eigenvalues are raised.
+        even : bool
+            Whether they are drawn towards even covariates.
         """
         first, second = self.moments
         sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
         whole = float(sums.sum())
 
         def drawn(seen: Floats, usual: Floats, size: Floats, noise: float) -> Floats:
-            return np.asarray(usual + (seen - usual) * size**2 / (size**2 + noise**2))
+            return np.asarray(usual + (seen - usual) * size**2 / (size**2 + even * noise**2))
 
         roots = np.sqrt(np.diag(second))
         noise = deviation[1] * len(sums) ** 0.5
@@ -152,7 +160,13 @@ class Model:
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
-    def start(self, events: Floats, exposed: Floats, deviations: tuple[float, float]) -> Posterior:
+    def start(
+        self,
+        events: Floats,
+        exposed: Floats,
+        deviations: tuple[float, float],
+        mean: Floats | None = None,
+    ) -> Posterior:
         """Priors around the hazard of a noisy life table, which is also where to begin, without effects.
 
         Parameters
@@ -161,6 +175,8 @@ class Model:
             Noisy numbers of events, and sums of exposures.
         deviations : (float, float)
             Of the noise in each number of either.
+        mean : array (d,), optional
+            Of the terms of a usual record; by default of terms spread evenly.
         """
         count, (seen, spent) = events.size, deviations
         together = max(float(events.sum()), seen * count**0.5, 1e-3)
@@ -172,7 +188,7 @@ class Model:
         moved = noise / (noise + before) * (events - exposed * rate) / expected
         hazards = middle + np.clip(moved, -FARTHEST, FARTHEST)
         # Of a record with mean terms: at none of them the hazard may be another.
-        form = np.hstack([np.eye(count), np.tile(self.moments[0], (count, 1))])
+        form = np.hstack([np.eye(count), np.tile(self.moments[0] if mean is None else mean, (count, 1))])
         precision = before * form.T @ form
         precision[count:, count:] += np.eye(self.effects) * EFFECT_SPREAD**-2
         weighted = before * middle * form.sum(axis=0)
@@ -229,6 +245,13 @@ class Posterior:
         precision = np.asarray(np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn)))
         return Posterior(self.at, precision, precision @ mean)
 
+    def loosened(self, effects: int) -> Posterior:
+        """The law under a prior of effects that is `LOOSE` times as wide."""
+        precision = self.precision.copy()
+        rows = slice(len(precision) - effects, None)
+        precision[rows, rows] -= np.eye(effects) * EFFECT_SPREAD**-2 * (1 - LOOSE**-2)
+        return Posterior(self.at, precision, self.weighted)
+
     def sampling(self, before: Posterior, information: Floats) -> Floats:
         """Covariance (P, P) that sampling adds to the mean: little where priors decide it."""
         kept = np.eye(len(information)) - self.covariance @ before.precision
@@ -238,3 +261,40 @@ class Posterior:
     def covariance(self) -> Floats:
         """Covariance (P, P) of the parameters without noise."""
         return frozen(np.asarray(np.linalg.inv(self.precision), dtype=np.float64))
+
+
+def around(
+    model: Model, at: Floats, laws: Sequence[tuple[Posterior, Floats, Floats]], start: Posterior
+) -> tuple[Posterior, Floats]:
+    """The law of the parameters around an estimate, and what sampling adds to its covariance (P, P).
+
+    A mean over what the information may be: one that noise makes too large would take the estimate for
+    surer than it is. A ratio that is large for its prior is drawn towards one whatever the noise is, so
+    that squared distances are those of laws under looser priors, and no more than these foresee.
+
+    Parameters
+    ----------
+    model : Model
+    at : array (P,)
+    laws : sequence of (Posterior, array (P, P), array (P, k))
+        Of each information that may be: the law, what sampling is by, and what gradients may lack.
+    start : Posterior
+        The priors.
+    """
+    before, own = start.loosened(model.effects), slice(model.hazards, None)
+    covariance, added = np.zeros((2, at.size, at.size))
+
+    def capped(squares: Floats, most: float) -> Floats:
+        shares = np.ones(at.size)
+        shares[own] = np.minimum(1.0, most / np.sqrt(np.maximum(np.diag(squares)[own], most**2)))
+        return squares * np.multiply.outer(shares, shares)
+
+    for law, information, lacking in laws:
+        loose = law.loosened(model.effects)
+        off = loose.covariance @ loose.weighted - at
+        covariance += loose.covariance + np.multiply.outer(off, off)
+        led = np.linalg.solve(information + before.precision, lacking)
+        added += loose.sampling(before, information) + capped(led @ led.T, EFFECT_SPREAD)
+    covariance = capped(covariance / len(laws), FORESEEN * EFFECT_SPREAD)
+    precision = np.asarray(np.linalg.inv(covariance))
+    return Posterior(at, precision, precision @ at), added / len(laws)
