@@ -401,7 +401,8 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
     def _drawn_sample(self, count: int) -> Table:
         curves, names = self.sample(count)
         group, made = str(self.about.get("group", "group")), synthetic_table(self._any, curves)
-        return Table({group: names, **made.columns}, {group: "group", **made.meanings})
+        columns = {group: names, **made.columns}
+        return Table(columns, {group: "group", **made.meanings})  # type: ignore[arg-type]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {
