@@ -999,7 +999,8 @@ class TestChosenRadius:
         # 4.9 times the root mean square at so large an epsilon; candidates are 1.19 apart.
         assert 0.9 < radius / math.sqrt(np.mean(away**2)) / 4.9 < 1.11
         assert release.certificate.bound["radius"] == radius
-        assert release.certificate.bound["description"].endswith(f"at most 8; {radius:g} was chosen")
+        words = f"of a radius that was chosen privately, {radius:g}"
+        assert release.certificate.bound["description"].endswith(words)
         assert list(release.certificate.stages) == [
             "mean", "largest distance", "choice of the radius", "second moments"
         ]  # fmt: skip

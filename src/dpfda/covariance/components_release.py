@@ -51,13 +51,16 @@ def stated_deviation(release: Release, mean: ReleasedFunction | None) -> dict[st
     if bound["kind"] != "deviation" or radius <= 0:
         raise ValueError("second moments need a bound on deviations")
     stated = None if records is None else bound_from_json(mapping(records))
-    how = "a radius that was chosen privately," if "choice" in mechanism else "radius"
-    written = deviation_bound(how, radius, stated)
+    written = deviation_bound(CHOSEN if "choice" in mechanism else "radius", radius, stated)
     if mean is not None and (
         stated is None or mean.certificate.bound != {**mean.certificate.bound, **stated.to_json()}
     ):
         raise ValueError("the mean has another bound than the records")
     return written
+
+
+# How a radius is called that was paid for.
+CHOSEN = "a radius that was chosen privately,"
 
 
 def deviation_bound(how: str, radius: float, records: Bound | None) -> dict[str, object]:

@@ -16,7 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpfda.covariance.components_release import ReleasedComponents, ordered
+from dpfda.bounds.stated import bound_from_json
+from dpfda.covariance.components_release import CHOSEN, ReleasedComponents, deviation_bound, ordered
 from dpfda.covariance.deviations import Paired
 from dpfda.covariance.distance import measured_distance
 from dpfda.covariance.plan import CovariancePlan, variance_noise
@@ -124,8 +125,9 @@ class Stage:
         said: dict[str, object] = {"budget": plan.shares.describe()}
         if self.selection is not None:
             said |= {"radius": plan.radius, "choice": self.selection.to_json()}
-            words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
-            bound = {**certificate.bound, "description": words, "radius": plan.radius}
+            records = certificate.bound["records"]
+            stated = None if records is None else bound_from_json(mapping(records))
+            bound = deviation_bound(CHOSEN, plan.radius, stated)
         return certificate.fulfilled(
             added([*self.before(certificate.guarantee), *achieved]),
             {**tuning, **said, **tuning},
