@@ -14,7 +14,7 @@ import scipy
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
 from dpfda.density.banded import NODES
-from dpfda.density.cell_errors import block_noise, is_fine, share_step
+from dpfda.density.cell_errors import block_noise, is_fine
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.many_cells import block_lines, blocks_for, variances_at
 from dpfda.density.release import ReleasedDensity
@@ -58,8 +58,6 @@ class ReleasedConditionalDensity(ReleasedDensity):
     ----------
     raw : ReleasedHistogram
         Noisy counts in the plane.
-    scale, proper
-        None and "nearest": another rule would make jumps between values that are given.
     axis : {0, 1}
         Number of the variable that is given.
     place : float
@@ -90,7 +88,6 @@ class ReleasedConditionalDensity(ReleasedDensity):
     _of_sample: ClassVar[bool] = False
     _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
-        "proper": file.entry(lambda _: "nearest"),
         "axis": file.whole_number(),
         "place": file.NUMBER,
     }
@@ -237,7 +234,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
         """What simulated noise in the counts does to `_along`; in many cells, its sums over blocks."""
-        raw, step = self.raw, share_step(self.raw)
+        raw, step = self.raw, self.raw.share_step
         if not is_fine(raw.cells):
             linear = raw.smoother.coefficients(raw.cells.shares)
             for _ in range(DRAWS):

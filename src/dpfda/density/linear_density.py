@@ -45,13 +45,14 @@ class LinearDensity(Valued):
     Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
     the function that a call evaluates. Where there is a scale, cells are equal there. Where there is a
     step, only values that many steps from the first end can be, each with what lies within half a step.
+    Shares that units have of cells are kept in what lies below a point, unless it is `smooth`.
     A kind says in `_nearest` how `raw`, which the mechanism gave, is made a density.
     """
 
     raw: RawDensity
     scale: Scale | None = None
-    proper: str = "nearest"
     step: float | None = None
+    smooth: bool = False
 
     @property
     def domain_range(self) -> Domain:
@@ -260,7 +261,7 @@ class LinearDensity(Valued):
     def _shares_below(self) -> tuple[Floats, Floats] | None:
         """What lies below the edges of cells in the density, and of the units if these are kept."""
         raw = self.raw
-        if self.proper != "shares" or not isinstance(raw, ReleasedHistogram):
+        if self.smooth or not isinstance(raw, ReleasedHistogram):
             return None
         if raw.dimensions > 1 or raw.smoothing not in ADAPTIVE:
             return None

@@ -328,8 +328,8 @@ class DensityPlan(TriedPlan, Designed):
                 cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
-                return ReleasedDensityWithAtoms(made, scale, "shares", stated=atoms)
-            return ReleasedDensity(made, scale, "shares", self.step)
+                return ReleasedDensityWithAtoms(made, scale, stated=atoms)
+            return ReleasedDensity(made, scale, self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 

@@ -53,7 +53,7 @@ all are off at most, with a probability. Both hold where units lie densely, `ran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -66,7 +66,6 @@ from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.density.made_up import Units
-from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -75,6 +74,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import BitSource, system_bytes
 from dpfda.numerics.parameters import exact, root_at_most, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication.distances import Draw
 from dpfda.publication.zoom import Zoom, noisy_largest
 
 
@@ -351,7 +351,6 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
 
 # On counts at a chosen place, and on counts where none is chosen: laws of noise, or of noise twice.
 Noises = tuple[Any, Any]
-Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
 def zoomed(units: Units, zoom: Zoom, noises: Noises, draw: Draw) -> tuple[Scale | None, tuple[int, ...]]:
