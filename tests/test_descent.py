@@ -14,6 +14,7 @@ from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.bounds.balls import clipped, exponentials
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.machines.minimiser import Loss
+from dpfda.machines.powers import Unfeatured
 from dpfda.machines.solvers import GradientSolver, Labelled, Terms
 from dpfda.machines.solvers.gradient import CLIP
 from dpfda.numerics import drawing
@@ -198,8 +199,9 @@ def test_noise_is_for_the_rounds_of_one_batch_and_no_more():
 def test_a_file_says_in_how_many_batches_records_took_turns(tmp_path):
     machine = PrivateKernelClassifier(1, 1e-6, bounds=(0, 1), classes=(0, 1))
     plan, inputs = machine.plan(10**7, inputs=3), np.random.default_rng(6).uniform(size=(40, 3))
-    examples = inputs, np.ones(40), np.ones(40, dtype=bool), np.arange(40), 40
-    made = plan.publish(plan.unfeatured(*examples).labelled(plan.features, plan.solver))
+    usable, ones, codes = np.ones(40, dtype=bool), np.ones(40), np.arange(40)
+    examples = Unfeatured(plan.inputs, inputs, usable, ones, codes, 40)
+    made = plan.publish(examples.labelled(plan.features, plan.solver))
     made.save(tmp_path / "many.json")
     assert load(tmp_path / "many.json").certificate.mechanism["batches"] == plan.solver.batches > 20
     text = (tmp_path / "many.json").read_text()

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import frozen
+from dpfda.bases.grids import frozen, middles
 from dpfda.density.cell_errors import is_fine, node_errors, noise_errors, unit_box
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
@@ -53,7 +53,7 @@ def levelled_band(
         # Of very many cells in single precision and by transforms.
         errors: Cells = node_errors(raw.smoother, raw.noise, DRAWS, count) * np.float32(step)
     else:
-        nodes = midpoints_of(raw.domain_range, [count])[0][:, None]
+        nodes = middles(raw.domain_range[0], count)[:, None]
         response = raw.smoother.response(unit_box(raw.cells, nodes)) * step
         errors = noise_errors(raw.noise, response, DRAWS)
     made = np.empty_like(errors)

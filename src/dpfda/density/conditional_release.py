@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from dpfda.bases.cells import Domain, box_domain, cosines
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import check_points, frozen, middles
 from dpfda.density.banded import NODES
 from dpfda.density.cell_errors import block_noise, is_fine
 from dpfda.density.histogram_release import ReleasedHistogram
@@ -36,6 +36,7 @@ TINY = 1e-9
 KNOWN = 0.5
 # Points along the variable at which that variance is averaged; simulated functions of a band.
 AVERAGED, DRAWS = 64, 1000
+UNIT = 0.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +150,13 @@ class ReleasedConditionalDensity(ReleasedDensity):
     @cached_property
     def _cosines(self) -> Floats:
         """The variable's cosine functions at the nodes."""
-        return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], _middles(NODES[1])))
+        return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], middles(UNIT, NODES[1])))
 
     @cached_property
     def _reliable(self) -> tuple[float, float]:
         """The factor w and the root of V: functions of the noisy counts."""
         at = np.empty((AVERAGED, 2))
-        at[:, self.axis], at[:, 1 - self.axis] = self._position, _middles(AVERAGED)
+        at[:, self.axis], at[:, 1 - self.axis] = self._position, middles(UNIT, AVERAGED)
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
         smoother = self.raw.smoother
         if is_fine(self.raw.cells):
@@ -202,8 +203,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
         where, lines, own = at[:, 0], self._along(self.raw.coefficients), self.node_values
-        a, b = self.domain_range[0]
-        nodes = a + (b - a) * _middles(own.size)
+        nodes = middles(self.domain_range[0], own.size)
         (others, shares), middle = self._without_noise, self._before(lines)
         errors = np.array([np.interp(where, nodes, other) for other in self._made(others) - own])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
@@ -274,14 +274,10 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return replace(stated, first=first, findings={**stated.findings, "few": few})
 
     @property
-    def _subject(self) -> str:
+    def _subject(self) -> str:  # type: ignore[override]
         said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
         name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"
 
     def _numbers(self) -> dict[str, object]:
         return {**super()._numbers(), "given": {"axis": self.axis, "value": self.place}}
-
-
-def _middles(count: int) -> Floats:
-    return (np.arange(count) + 0.5) / count

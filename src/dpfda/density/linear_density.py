@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import Domain, box_domain
-from dpfda.bases.grids import check_points, product_points
+from dpfda.bases.grids import check_points, middles, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.estimates.histospline import ADAPTIVE, monotone_probabilities
@@ -234,8 +234,10 @@ class LinearDensity(Valued):
         others = tuple(i for i in range(self.dimensions) if i != axis)
         rest = self._volume / (b - a)
         values = self.node_values.mean(axis=others) * rest if others else self.node_values
-        middle = midpoints_of([(a, b)], [values.size])[0]
-        return (np.concatenate([[a], middle, [b]]), np.concatenate([values[:1], values, values[-1:]]))
+        return (
+            np.concatenate([[a], middles((a, b), values.size), [b]]),
+            np.concatenate([values[:1], values, values[-1:]]),
+        )
 
     def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.
@@ -384,8 +386,7 @@ def quantile_ends(wanted: Floats, below: Band, edges: Floats) -> Floats:
 
 def midpoints_of(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
     """Midpoints along each axis of a box that is cut into equal cells."""
-    axes = zip(domain, shape, strict=True)
-    return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
+    return tuple(map(middles, domain, shape))
 
 
 def _cumulated(knots: Floats, values: Floats) -> Floats:

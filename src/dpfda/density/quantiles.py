@@ -14,7 +14,6 @@ from dpfda.density.cell_errors import check_lengths
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
-    MOST_POINTS,
     PART_BITS,
     PublicPoints,
     QuantileLaw,
@@ -228,10 +227,10 @@ class PrivateQuantiles(Estimator):
             raise ParameterError("domain", "be one interval (a, b) for quantiles", shown(ends))
         check_lengths(ends)
         if self.settings.domain.step is None:
-            return PublicPoints.on(self.scale, ends, MOST_POINTS)
+            return PublicPoints.on(self.scale, ends)
         if not (isinstance(self.scale, str) and self.scale == "linear"):
             raise ParameterError("scale", "be 'linear' with a step", shown(self.scale))
-        return PublicPoints.every(self.settings.domain.step, ends, MOST_POINTS)
+        return PublicPoints.every(self.settings.domain.step, ends)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -93,6 +93,7 @@ class ReleasedDensity(BandedDensity):
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
+    _subject = "density"
     # What the mechanism gave, from which the density is made again.
     _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
@@ -271,10 +272,6 @@ class ReleasedDensity(BandedDensity):
     @property
     def _made_by(self) -> str:
         return f"{self.raw.certificate.mechanism['name']} mechanism"
-
-    @property
-    def _subject(self) -> str:
-        return "density"
 
     @property
     def public_units(self) -> int | None:

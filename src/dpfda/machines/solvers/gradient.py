@@ -327,7 +327,9 @@ class GradientSolver(Solver):
                     weights = clipped(self._slopes(targets[:, part], values), level, CLIP)
                     sums = (weights.astype(np.float64) @ rows).astype(np.int64).ravel()
                 else:
-                    tilts = self._tilts(targets[:, part], path.factor * values)
+                    # Slopes of the loss in the log of a factor of the values.
+                    values *= path.factor
+                    tilts = in_order(self._slopes(targets[:, part], values) * values)[None]
                     sums = np.zeros(self.entries, dtype=np.int64)
                     weights = clipped(tilts - (low + high) / 2, level, (high - low) / 2)
                     sums[0] = weights.sum() << FEATURE_BITS
@@ -342,10 +344,6 @@ class GradientSolver(Solver):
             return None
         drawn = np.frombuffer(os.urandom(4 * data.units), dtype=np.uint32) % self.batches
         return np.asarray(drawn.astype(np.uint8)[data.codes])
-
-    def _tilts(self, targets: Floats, values: Floats) -> Floats:
-        """Slopes (1, N) of the loss in the log of a factor of the values (C, N) of the functions."""
-        return in_order(self._slopes(targets, values) * values)[None]
 
     def _slopes(self, targets: Floats, values: Floats) -> Floats:
         """Slopes (C, N) of the loss in the values (C, N) of the functions."""

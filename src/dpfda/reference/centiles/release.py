@@ -428,10 +428,9 @@ class ReleasedQuantileCurves(Valued, OfShares):
             first=[said for said in (self._outermost, self._scarce, self._contradicted) if said],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
-                "and for as "
-                "much roughness as real curves had. Spikes and steps narrower than a cell of times are "
-                "missed, and the band does not tell of them. Of shares below .005 or above .995 nothing "
-                "is stated."
+                "and for as much roughness as real curves had. Spikes and steps narrower than a cell of "
+                "times are missed, and the band does not tell of them. Of shares below .005 or above "
+                ".995 nothing is stated."
             ],
             numbers={"levels": list(self.levels)},
             findings={"levels": said},
