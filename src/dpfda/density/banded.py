@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import frozen, middles
 from dpfda.density.cell_errors import is_fine, node_errors, noise_errors, unit_box
 from dpfda.density.histogram_release import ReleasedHistogram
-from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
+from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Inside, Peaks, peaks_of
 from dpfda.density.sample_band import cells_band, is_narrow, is_rough, sample_widths
@@ -171,8 +171,12 @@ class BandedDensity(LinearDensity):
             )
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        below, edges = self.raw.cdf_band(level), self._edges(self.raw)
-        ends = quantile_ends(check_levels(levels), below, edges) + inward
+        wanted, below = check_levels(levels), self.raw.cdf_band(level)
+        edges = self._edges(self.raw)
+        inner = edges[1:-1]
+        lower = [np.max(inner[below.upper[:-1] < share], initial=edges[0]) for share in wanted]
+        upper = [np.min(inner[below.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
+        ends = np.column_stack([lower, upper]) + inward
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]

@@ -100,13 +100,9 @@ class ReleasedConditionalDensity(ReleasedDensity):
         check_points(self.place, self.raw.domain_range[whole(self.axis, "axis", 0, 1)])
 
     @property
-    def domain_range(self) -> Domain:
+    def _own(self) -> Domain:
         """Ends of the domain of the variable."""
         return box_domain(self.raw.domain_range[1 - self.axis])
-
-    @property
-    def _own(self) -> Domain:
-        return self.domain_range
 
     @property
     def about(self) -> Mapping[str, object]:

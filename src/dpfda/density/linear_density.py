@@ -19,7 +19,6 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.bands import Band
 from dpfda.releases.base import Valued
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -60,7 +59,7 @@ class LinearDensity(Valued):
         if self.step is not None:
             ((a, b),) = self._own
             return ((a + self.step / 2, b - self.step / 2),)
-        return box_domain((self.raw if self.scale is None else self.scale).domain_range)
+        return self._own if self.scale is None else box_domain(self.scale.domain_range)
 
     @property
     def _own(self) -> Domain:
@@ -371,17 +370,6 @@ def units_shares(smooth: Floats, noisy: Floats, variance: float, size: float) ->
     shares, room = smooth + weights * (noisy - smooth), variance * weights
     shares += room * ((1 - shares.sum()) / room.sum())
     return monotone_probabilities(shares)
-
-
-def quantile_ends(wanted: Floats, below: Band, edges: Floats) -> Floats:
-    """Edges (q, 2) of cells between which quantiles (q,) of the data lie.
-
-    below: Band for the shares below the edges but the first. edges: array (m + 1,).
-    """
-    inner = edges[1:-1]
-    lower = [np.max(inner[below.upper[:-1] < share], initial=edges[0]) for share in wanted]
-    upper = [np.min(inner[below.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
-    return np.column_stack([lower, upper])
 
 
 def midpoints_of(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:

@@ -53,8 +53,8 @@ def moved_by(
 
     Raises ValueError if noise is not on as many numbers as the solver releases.
     """
-    count = getattr(solver, "entries", solver.terms.components)
-    named, wanted = ("size", solver.rows) if isinstance(solver, SumsSolver) else ("components", count)
+    sums = isinstance(solver, SumsSolver)
+    named, wanted = ("size", solver.rows) if sums else ("components", solver.entries)
     if getattr(noise, named, None) != wanted:
         raise ValueError("noise is not on what the solver releases")
     if isinstance(solver, GradientSolver):

@@ -162,6 +162,8 @@ class MachinePlan(PlanAgain):
 
     # The law of the noise on what is released.
     noise = said_by("solver.noise")
+    # Number of released integers, in one step where there are several.
+    entries = said_by("solver.entries")
 
     @property
     def summary(self) -> str:
@@ -234,11 +236,6 @@ class MachinePlan(PlanAgain):
     @property
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
-
-    @property
-    def entries(self) -> int:
-        """Number of released sums, where there are sums."""
-        return int(getattr(self.solver, "entries", self.solver.terms.components))
 
     def total(
         self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
