@@ -413,14 +413,15 @@ def test_what_is_published_under_rho_tells_worst_neighbours_apart_by_rho_and_no_
     )  # fmt: skip
     pair = [machine.prepare([[1.0], [1.0]], labels) for labels in ([0, 0], [1, 0])]
     first, second = (p.plan.solver.averages(p.total, 0, 2).sum(axis=0) for p in pair)
-    noise = (
-        np.array([pair[0].plan.published(pair[0].total)[0] for _ in range(draws)], dtype=float) - first
-    )
+    plan, data = pair[0].plan, pair[0].total
+    told = plan.entry(), plan.tuning
+    drawn = [plan.solver.publish(data, *told)[0] for _ in range(draws)]
+    noise = np.array(drawn, dtype=float) - first
     # Normal noise N has the loss |N^(-1/2) d|^2 / 2: the square for rows (4, 3) and (4, -3) is 1152 of
     # at most 1250. Its root is known to 3.5 per cent: five times that tells it from sqrt 2 either way.
     power = np.atleast_2d(noise.T @ noise / draws)
-    told = math.sqrt((second - first) @ np.linalg.solve(power, second - first) / 2)
-    assert 0.84 < told / (reached * math.sqrt(rho)) < 1.19
+    apart = math.sqrt((second - first) @ np.linalg.solve(power, second - first) / 2)
+    assert 0.84 < apart / (reached * math.sqrt(rho)) < 1.19
 
 
 def test_slopes_that_are_no_numbers_become_zero():

@@ -219,10 +219,6 @@ class PrivateQuantiles(Estimator):
     def _points(self) -> PublicPoints:
         """The public points."""
         ends = self.settings.domain.ends
-        if ends is None:
-            words = "be given"
-            remedy = "The span of the data is private: state public ends (a, b)."
-            raise ParameterError("domain", words, "None", remedy)
         if len(box_domain(ends)) != 1:
             raise ParameterError("domain", "be one interval (a, b) for quantiles", shown(ends))
         check_lengths(ends)

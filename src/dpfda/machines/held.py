@@ -53,9 +53,10 @@ def moved_by(
 
     Raises ValueError if noise is not on as many numbers as the solver releases.
     """
-    sums = isinstance(solver, SumsSolver)
-    named, wanted = ("size", solver.rows) if sums else ("components", solver.entries)
-    if getattr(noise, named, None) != wanted:
+    wanted = "components", solver.entries
+    if isinstance(solver, SumsSolver):
+        wanted = "size", solver.rows
+    if getattr(noise, wanted[0], None) != wanted[1]:
         raise ValueError("noise is not on what the solver releases")
     if isinstance(solver, GradientSolver):
         # Versions take other numbers of steps.
