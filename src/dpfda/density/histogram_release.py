@@ -114,11 +114,6 @@ class ReleasedHistogram(Valued):
         """Ends of the box along each axis."""
         return self.cells.domain_range
 
-    @property
-    def mechanism(self) -> dict[str, object]:
-        """Name of the mechanism and its public tuning, and the smoothing, which comes after it."""
-        return {**self.certificate.mechanism, "smoothing": self.smoothing}
-
     @cached_property
     def counts(self) -> Floats:
         """Noisy counts, in the shape of the cells."""

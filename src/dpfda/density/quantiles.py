@@ -37,7 +37,7 @@ from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.records.weights import Weights, check_weights, whole_weights
 from dpfda.spine.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
-from dpfda.spine.choices import all_count, check_choices, public_size
+from dpfda.spine.choices import check_choices, sizes_for
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, read_labels
 
@@ -185,17 +185,16 @@ class PrivateQuantiles(Estimator):
 
     def _plan(self, guarantee: Guarantee, count: int, groups: object, planned: bool) -> QuantilesPlan:
         settings = self.settings
-        private = settings.unit.private
-        size = public_size(settings.unit, count, settings.reading.invalid)
+        size, designed = sizes_for(settings, count, planned)
         return QuantilesPlan(
             self._levels(),
             self._points(),
             guarantee,
             settings.unit.relation,
             settings.unit.called(groups),
-            size if all_count(settings) else None,
+            size,
             {"summary": "quantiles", **read_labels(settings.domain.labels)},
-            expected_size=None if all_count(settings) else count if planned or not private else size,
+            expected_size=count if planned else designed,
         )
 
     def _levels(self) -> tuple[int, ...]:

@@ -315,9 +315,8 @@ def machine_plan(
     count, chosen = inputs.lower.size, Features.of(features)
     power: Any = chosen.power if isinstance(chosen, Features) else None
     word = power if isinstance(power, str) else ""
-    choice, rest = None, guarantee
+    choice, rest, signal = None, guarantee, units * epsilon_of(guarantee)
     if word == SEARCHED:
-        signal = units * epsilon_of(guarantee)
         choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     if isinstance(chosen, Features):
         stated = chosen.kind, chosen.kernel, chosen.components, chosen.seed
@@ -338,8 +337,8 @@ def machine_plan(
     )  # fmt: skip
     worked = chosen_solver(solver, solving.penalty, terms, functions is None)
     bare = isinstance(chosen, Features) and chosen == Features() and functions is not None
-    enough = units * epsilon_of(guarantee) >= SEARCHED_FROM
-    if bare and enough and count > MOST_INPUTS and not isinstance(worked, SummingSolver):
+    many = count > MOST_INPUTS and signal >= SEARCHED_FROM
+    if bare and many and not isinstance(worked, SummingSolver):
         # What makes no sum reads records where they lie, and may be told how.
         return machine_plan(
             guarantee, units, settings=settings, loss=loss, inputs=inputs, solving=solving,
