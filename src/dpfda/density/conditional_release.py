@@ -154,11 +154,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         at = np.empty((AVERAGED, 2))
         at[:, self.axis], at[:, 1 - self.axis] = self._position, middles(UNIT, AVERAGED)
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
-        smoother = self.raw.smoother
-        if is_fine(self.raw.cells):
-            noise = variance * float(np.mean(variances_at(smoother, at)))
-        else:
-            noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
+        noise = variance * float(np.mean(variances_at(self.raw.smoother, at)))
         square = float(np.mean(self._split(self._along(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
