@@ -233,10 +233,8 @@ class LinearDensity(Valued):
         others = tuple(i for i in range(self.dimensions) if i != axis)
         rest = self._volume / (b - a)
         values = self.node_values.mean(axis=others) * rest if others else self.node_values
-        return (
-            np.concatenate([[a], middles((a, b), values.size), [b]]),
-            np.concatenate([values[:1], values, values[-1:]]),
-        )
+        knots = np.concatenate([[a], middles((a, b), values.size), [b]])
+        return knots, np.concatenate([values[:1], values, values[-1:]])
 
     def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.
