@@ -84,7 +84,7 @@ def one(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
         points = np.clip(law(generator, n), *domain)
         prepared = PrivateDensity(1.0, domain=domain).prepare(points)
         made = simulate_density(prepared, np.random.default_rng([*key, 3, draw]))
-        before = replace(made, proper="adaptive", inside=None)
+        before = replace(made, smooth=True, inside=None)
         found += not np.array_equal(made.node_values, before.node_values)
         for way, release in (("peaks", made), ("before", before)):
             shares = np.diff(release.cdf(grid))

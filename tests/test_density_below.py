@@ -67,7 +67,7 @@ def test_of_units_drawn_from_the_density_no_other_weight_is_nearer():
 def test_it_follows_few_units_where_the_smooth_density_does_not():
     points = points_of(5, 300)
     release = released(points, epsilon=1e4, scale="linear")
-    smooth = replace(release, proper="peaks")
+    smooth = replace(release, smooth=True)
     edges = release.raw.cells.edges[0][1:-1]
     own = np.searchsorted(np.sort(points), edges) / points.size
     assert np.abs(release.cdf(edges) - own).max() < 0.002
@@ -82,7 +82,7 @@ def test_it_is_nearer_to_the_units_at_ordinary_budgets(size: int, ratio: float):
     for seed in range(24):
         points = points_of(seed, size)
         release = released(points, seed=seed)
-        ratios.append(distance(release, points) / distance(replace(release, proper="peaks"), points))
+        ratios.append(distance(release, points) / distance(replace(release, smooth=True), points))
     assert np.mean(ratios) < ratio
 
 

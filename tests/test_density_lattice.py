@@ -58,7 +58,7 @@ def test_masses_are_the_units_shares_and_a_plan_foretells_how_near():
         points = np.clip(np.rint(rng.normal(20, 7, size=4000)), 0, 40)
         shares = np.bincount(points.astype(int), minlength=41) / points.size
         release = simulate_density(density.prepare(points), np.random.default_rng(seed))
-        for made, found in ((release, far), (replace(release, proper="peaks"), smooth)):
+        for made, found in ((release, far), (replace(release, smooth=True), smooth)):
             found.append(np.sqrt(np.mean((made.masses()[1] - shares) ** 2)))
     # Measured .29 and 1.06, with standard errors of .01 and .04; smooth ones had 3.6 times the planned.
     assert np.mean(far) < 0.5 * np.mean(smooth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,7 @@ def zeros(seed, size=10_000, value=0.0):
 def test_what_repeats_lies_in_its_own_cell(value):
     points = zeros(2, value=value)
     release = released(points)
-    smooth = replace(release, proper="adaptive")
+    smooth = replace(release, smooth=True)
     at = release.raw.cells.edges[0]
     true = np.searchsorted(np.sort(points), at, side="right") / points.size
     true[0] = 0.0
@@ -51,7 +52,7 @@ def test_quantiles_of_tied_values_are_nearer():
     release = released(points)
     far = [
         np.abs(np.asarray(made.quantile(LEVELS)) - own).max()
-        for made in (release, replace(release, proper="adaptive"))
+        for made in (release, replace(release, smooth=True))
     ]
     assert far[0] < 1.0
     assert far[0] < far[1] / 2
@@ -69,7 +70,7 @@ def test_ordinary_densities_are_left_alone(shape, size):
     }[shape]
     release = released(np.clip(points, 0, 100))
     assert peaks_of(release.raw, release.node_values.size) is None
-    plain = replace(release, proper="adaptive")
+    plain = replace(release, smooth=True)
     np.testing.assert_array_equal(plain.node_values, release.node_values)
 
 
@@ -133,18 +134,23 @@ def test_no_cell_beside_a_peak_is_lifted():
         assert line[0] < 0.03
 
 
-def test_it_is_said_kept_in_its_file_and_earlier_files_stay(tmp_path):
+def test_it_is_said_and_files_of_any_version_are_read_so(tmp_path):
     release = released(zeros(7))
     words = release.facts.lines()["peak"]
     assert "30% of the persons lie in peaks narrower than cells" in words
     assert "zwischen 0 und 0,78125" in Language("de").text(f"{words}.")
     again = dpfda.load(release.save(tmp_path / "peaks.json"))
-    assert again.proper == "shares"
     np.testing.assert_array_equal(again.node_values, release.node_values)
-    earlier = replace(release, proper="adaptive")
-    kept = dpfda.load(earlier.save(tmp_path / "earlier.json"))
-    assert kept.proper == "adaptive"
-    assert not np.array_equal(kept.node_values, release.node_values)
+    # Earlier versions said how the counts were made a density.
+    written = json.loads((tmp_path / "peaks.json").read_text(encoding="utf-8"))
+    assert "proper" not in written
+    for proper in ("nearest", "adaptive"):
+        (tmp_path / "earlier.json").write_text(
+            json.dumps(written | {"proper": proper}), encoding="utf-8"
+        )
+        kept = dpfda.load(tmp_path / "earlier.json")
+        np.testing.assert_array_equal(kept.node_values, release.node_values)
+        np.testing.assert_array_equal(kept.quantile(LEVELS), release.quantile(LEVELS))
 
 
 def test_a_bandwidth_that_is_stated_is_kept_to():

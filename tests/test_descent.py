@@ -14,6 +14,7 @@ from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.bounds.balls import clipped, exponentials
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.machines.minimiser import Loss
+from dpfda.machines.powers import Unfeatured
 from dpfda.machines.solvers import GradientSolver, Labelled, Terms
 from dpfda.machines.solvers.gradient import CLIP
 from dpfda.numerics import drawing
@@ -198,8 +199,9 @@ def test_noise_is_for_the_rounds_of_one_batch_and_no_more():
 def test_a_file_says_in_how_many_batches_records_took_turns(tmp_path):
     machine = PrivateKernelClassifier(1, 1e-6, bounds=(0, 1), classes=(0, 1))
     plan, inputs = machine.plan(10**7, inputs=3), np.random.default_rng(6).uniform(size=(40, 3))
-    examples = inputs, np.ones(40), np.ones(40, dtype=bool), np.arange(40), 40
-    made = plan.publish(plan.unfeatured(*examples).labelled(plan.features, plan.solver))
+    usable, ones, codes = np.ones(40, dtype=bool), np.ones(40), np.arange(40)
+    examples = Unfeatured(plan.inputs, inputs, usable, ones, codes, 40)
+    made = plan.publish(examples.labelled(plan.features, plan.solver))
     made.save(tmp_path / "many.json")
     assert load(tmp_path / "many.json").certificate.mechanism["batches"] == plan.solver.batches > 20
     text = (tmp_path / "many.json").read_text()
@@ -411,14 +413,15 @@ def test_what_is_published_under_rho_tells_worst_neighbours_apart_by_rho_and_no_
     )  # fmt: skip
     pair = [machine.prepare([[1.0], [1.0]], labels) for labels in ([0, 0], [1, 0])]
     first, second = (p.plan.solver.averages(p.total, 0, 2).sum(axis=0) for p in pair)
-    noise = (
-        np.array([pair[0].plan.published(pair[0].total)[0] for _ in range(draws)], dtype=float) - first
-    )
+    plan, data = pair[0].plan, pair[0].total
+    told = plan.entry(), plan.tuning
+    drawn = [plan.solver.publish(data, *told)[0] for _ in range(draws)]
+    noise = np.array(drawn, dtype=float) - first
     # Normal noise N has the loss |N^(-1/2) d|^2 / 2: the square for rows (4, 3) and (4, -3) is 1152 of
     # at most 1250. Its root is known to 3.5 per cent: five times that tells it from sqrt 2 either way.
     power = np.atleast_2d(noise.T @ noise / draws)
-    told = math.sqrt((second - first) @ np.linalg.solve(power, second - first) / 2)
-    assert 0.84 < told / (reached * math.sqrt(rho)) < 1.19
+    apart = math.sqrt((second - first) @ np.linalg.solve(power, second - first) / 2)
+    assert 0.84 < apart / (reached * math.sqrt(rho)) < 1.19
 
 
 def test_slopes_that_are_no_numbers_become_zero():

@@ -1,5 +1,7 @@
 """Files that earlier versions wrote stay readable, and say what they said.
 
+Densities are made of their noisy counts as the present version makes them.
+
 `tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
 bounds in the second format, whose lines follow from the first version of their constants, one whose

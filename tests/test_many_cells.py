@@ -205,7 +205,7 @@ class TestManyCells:
         held = np.mean(np.all(np.abs(moved) <= (band.upper - band.lower) / 2, axis=1))
         # Five deviations of 200 draws; a width wrong by sqrt(2) holds in far more or fewer.
         assert abs(held - 0.6) < 0.175
-        errors = errors_at(raw, at[:, None])
+        errors = errors_at(raw.smoother, raw.noise, at[:, None]) * raw.share_step
         np.testing.assert_allclose(errors.std(axis=0), moved.std(axis=0), rtol=0.3)
 
     def test_a_release_keeps_what_all_keep(self, tmp_path: Path, few_draws: None) -> None:
@@ -244,9 +244,10 @@ class TestManyCells:
         assert abs(release.integral() - 1) < 1e-9
         nodes = release.node_values.size
         places = np.linspace(0, nodes - 1, 20).astype(int)
-        made = node_errors(release.raw, 80, nodes)[:, places].std(axis=0)
-        exact = variances_at(release.raw.smoother, (places[:, None] + 0.5) / nodes)
-        shares = np.mean(made / np.sqrt(exact * release.raw.share_variance))
+        raw = release.raw
+        made = node_errors(raw.smoother, raw.noise, 80, nodes)[:, places].std(axis=0) * raw.share_step
+        exact = variances_at(raw.smoother, (places[:, None] + 0.5) / nodes)
+        shares = np.mean(made / np.sqrt(exact * raw.share_variance))
         # Far above five deviations; a width wrong by sqrt(2) is off by .29 or more.
         assert abs(shares - 1) < 0.15
 

@@ -23,7 +23,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.records.observations import observations_from_long
 from dpfda.reference.centiles.cells import Cells
-from dpfda.reference.centiles.fit import Left, Nodes, Posterior, fitted, terms_for
+from dpfda.reference.centiles.fit import Left, Nodes, Posterior, fitted
 from dpfda.reference.centiles.laws import EDGES, SHAPES, Terms
 from dpfda.reference.centiles.release import ReleasedQuantileCurves, half_widths
 from dpfda.testing import check_release, check_summary
@@ -467,7 +467,7 @@ def test_a_file_whose_shares_are_in_other_units_is_refused(release, tmp_path, ex
 
 
 def test_a_quantile_at_a_bound_leaves_the_band_elsewhere_a_number() -> None:
-    terms = terms_for(6, True, False)
+    terms = Terms(6, 6, 0)
     parameters = np.zeros(terms.count)
     # The median lies between the bounds at first, and far above the upper one at last.
     parameters[:2], parameters[terms.parts[1].start] = (4.0, 2.2), np.log(0.1)

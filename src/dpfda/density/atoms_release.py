@@ -44,7 +44,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     ----------
     raw : ReleasedHistogram
         Noisy counts of cells and of atoms.
-    scale, proper
+    scale
         As in `dpfda.ReleasedDensity`.
     stated : tuple of float
         The atoms, increasing, in the units of the data.
@@ -67,7 +67,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     _FORMAT: ClassVar[str] = "dpfda-density-with-atoms"
     _CALLED: ClassVar[str] = "released density with atoms"
     _ENTRIES: ClassVar[file.Table] = {
-        **{name: ReleasedDensity._ENTRIES[name] for name in ("proper", "scale")},
+        "scale": ReleasedDensity._ENTRIES["scale"],
         "raw": file.part(ReleasedHistogram),
         "stated": file.NUMBERS.named("atoms"),
     }
@@ -111,7 +111,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     @cached_property
     def _others(self) -> ReleasedDensity:
         """The density of the units that are at no atom, of integral one."""
-        return ReleasedDensity(self.raw, self.scale, self.proper)
+        return ReleasedDensity(self.raw, self.scale, smooth=self.smooth)
 
     @property
     def _nearest(self) -> tuple[Floats, float | None]:

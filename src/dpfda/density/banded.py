@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import frozen
-from dpfda.density.cell_errors import is_fine, node_errors
-from dpfda.density.histogram_release import ReleasedHistogram, simulated_errors
-from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
+from dpfda.bases.grids import frozen, middles
+from dpfda.density.cell_errors import is_fine, node_errors, noise_errors, unit_box
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Inside, Peaks, peaks_of
 from dpfda.density.sample_band import cells_band, is_narrow, is_rough, sample_widths
@@ -26,27 +26,10 @@ from dpfda.releases.facts import Claim
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.published import as_given
 
-# How a function is made a density: as in earlier files, or so where there is little below zero; also
-# with peaks set aside before; and so, with the units' shares of cells kept in what lies below a point.
-PROPER = ("nearest", "adaptive", "peaks", "shares")
+# Counts of an interval with more of the mass below zero are levelled.
 MUCH_BELOW = 1 / 16
 # Simulated functions.
 DRAWS = 1000
-
-
-def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
-    """Values of sum one made non-negative, and whether their running sum was levelled for it.
-
-    Parameters
-    ----------
-    values : array of any shape
-    proper : one of PROPER
-        The nearest ones; or, on an interval, where more than a sixteenth lies below zero, the
-        differences of the nearest running sum that never falls.
-    """
-    if proper != "nearest" and values.ndim == 1 and -np.minimum(values, 0.0).sum() > MUCH_BELOW:
-        return monotone_probabilities(values), True
-    return nearest_probabilities(values), False
 
 
 def levelled_band(
@@ -65,14 +48,14 @@ def levelled_band(
     values : array (m,)
         Its values at the nodes, times their distance.
     """
-    count, step = values.size, raw.cells.volume / values.size
+    count, step = values.size, raw.share_step / values.size
     if is_fine(raw.cells):
         # Of very many cells in single precision and by transforms.
-        errors: Cells = node_errors(raw, DRAWS, count) * np.float32(step)
+        errors: Cells = node_errors(raw.smoother, raw.noise, DRAWS, count) * np.float32(step)
     else:
-        nodes = midpoints_of(raw.domain_range, [count])[0][:, None]
-        generator = np.random.Generator(np.random.Philox(key=3))
-        errors = simulated_errors(raw, nodes, generator, DRAWS) * step
+        nodes = middles(raw.domain_range[0], count)[:, None]
+        response = raw.smoother.response(unit_box(raw.cells, nodes)) * step
+        errors = noise_errors(raw.noise, response, DRAWS)
     made = np.empty_like(errors)
     for row, error in zip(made, errors, strict=True):
         row[:] = monotone_probabilities(values - error)
@@ -118,8 +101,9 @@ class BandedDensity(LinearDensity):
             smooth = (1 - self._peaks.mass) * self._rest(self._peaks).node_values
             return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
         raw, cell = self._raw_on_nodes
-        made, levelled = probabilities(raw * cell, self.proper)
-        values = made / cell
+        counts = isinstance(self.raw, ReleasedHistogram) and self.dimensions == 1
+        levelled = counts and -np.minimum(raw * cell, 0.0).sum() > MUCH_BELOW
+        values = (monotone_probabilities if levelled else nearest_probabilities)(raw * cell) / cell
         return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
 
     @property
@@ -134,13 +118,13 @@ class BandedDensity(LinearDensity):
     @cached_property
     def _peaks(self) -> Peaks | None:
         """What was set aside before smoothing, if anything."""
-        if self.proper not in PROPER[2:] or not isinstance(self.raw, ReleasedHistogram):
+        if self.smooth or not isinstance(self.raw, ReleasedHistogram):
             return None
         found = peaks_of(self.raw, self._nodes)
         return found if found is None else replace(found, inside=self.inside)
 
     def _rest(self, peaks: Peaks) -> Self:
-        return replace(self, raw=peaks.rest, proper="adaptive", inside=None)
+        return replace(self, raw=peaks.rest, smooth=True, inside=None)
 
     @property
     def _nodes(self) -> int:
@@ -187,8 +171,12 @@ class BandedDensity(LinearDensity):
             )
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        below, edges = self.raw.cdf_band(level), self._edges(self.raw)
-        ends = quantile_ends(check_levels(levels), below, edges) + inward
+        wanted, below = check_levels(levels), self.raw.cdf_band(level)
+        edges = self._edges(self.raw)
+        inner = edges[1:-1]
+        lower = [np.max(inner[below.upper[:-1] < share], initial=edges[0]) for share in wanted]
+        upper = [np.min(inner[below.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
+        ends = np.column_stack([lower, upper]) + inward
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]

@@ -6,9 +6,8 @@ Each simulation runs from a fixed key: one release has one band, however often i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,30 +33,6 @@ CANDIDATES = {
 SHORTEST = 2.0**-40
 # How far the domain may be from a whole number of steps, over its length.
 CLOSE = 1e-9
-
-
-class Counted(Protocol):
-    """Noisy counts of cells, and the smooth function that is made of them."""
-
-    @property
-    def cells(self) -> CellGrid:
-        """Where the cells are."""
-
-    @property
-    def noise(self) -> NoiseLaw:
-        """Law of the noise on the counts."""
-
-    @property
-    def exponent(self) -> int:
-        """A unit counts two to this."""
-
-    @property
-    def size(self) -> float:
-        """What counts are divided by."""
-
-    @property
-    def smoother(self) -> Smoother:
-        """What makes the function."""
 
 
 def check_lengths(domain_range: object) -> None:
@@ -142,33 +117,33 @@ def is_fine(cells: CellGrid) -> bool:
     return cells.size > FEW and cells.is_regular
 
 
-def errors_at(made: Counted, at: Floats, averaged: bool = False) -> Floats:
-    """Simulated errors (draws, q) of the smooth function at points (q, d), per unit of volume.
+def errors_at(smoother: Smoother, noise: NoiseLaw, at: Floats, averaged: bool = False) -> Floats:
+    """Simulated errors (draws, q) of a smooth function at points, of noise as shares on the unit box.
 
     Parameters
     ----------
-    made : Counted
+    smoother : Smoother
+    noise : NoiseLaw
     at : array (q, d)
     averaged : bool
         Whether they are those of averages over the cells, of an interval, that the points lie in.
     """
-    cells, smoother = made.cells, made.smoother
-    step = share_step(made) / cells.volume
+    cells = smoother.cells
     if is_fine(cells):
-        return _block_errors(made, at, averaged) * step
+        return _block_errors(smoother, noise, at, averaged)
     if averaged:
-        response = (smoother.cell_response() / cells.shares[:, None])[cells.index(at)]
-        return noise_errors(made.noise, response * step)
+        response = smoother.cell_response() / cells.shares[:, None]
+        return noise_errors(noise, response[cells.index(at)])
     position = unit_box(cells, at)
     rows = max(1, TABLE // smoother.factors.size)
     parts = [smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
-    return noise_errors(made.noise, np.concatenate(parts) * step)
+    return noise_errors(noise, np.concatenate(parts))
 
 
-def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
+def noise_errors(noise: NoiseLaw, response: Floats, draws: int | None = None) -> Floats:
     """Simulated errors (draws, q) for a response (q, cells), the first of those that have noise."""
     generator = np.random.Generator(np.random.Philox(key=0))
-    draws = _draws(response.size)
+    draws = draws or _draws(response.size)
     step = max(1, min(PART, TABLE // response.shape[1]))
     parts = [
         noise.simulate(generator, min(step, draws - start))[:, : response.shape[1]] @ response.T
@@ -177,9 +152,9 @@ def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
     return np.concatenate(parts)
 
 
-def _block_errors(made: Counted, at: Floats, averaged: bool) -> Floats:
-    """The same by sums over blocks, in shares of the units over those of the volume."""
-    cells, smoother = made.cells, made.smoother
+def _block_errors(smoother: Smoother, noise: NoiseLaw, at: Floats, averaged: bool) -> Floats:
+    """The same by sums over blocks."""
+    cells = smoother.cells
     position, damping = unit_box(cells, at), None
     if averaged:
         position, damping = (cells.index(at)[:, None] + 0.5) / cells.size, averaging(smoother)
@@ -195,7 +170,7 @@ def _block_errors(made: Counted, at: Floats, averaged: bool) -> Floats:
         generator = np.random.Generator(np.random.Philox(key=0))
         step = max(1, min(PART, TABLE // count))
         parts = (min(step, draws - begun) for begun in range(0, draws, step))
-        drawn = (block_noise(made.noise, generator, part, count, together) for part in parts)
+        drawn = (block_noise(noise, generator, part, count, together) for part in parts)
         found.append(np.concatenate([each @ response.T for each in drawn]))
     return np.concatenate(found, axis=1)
 
@@ -208,18 +183,18 @@ def block_noise(
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
-def node_errors(made: Counted, draws: int, nodes: int) -> NDArray[np.float32]:
-    """Simulated errors (draws, nodes) of the smooth function of an interval at midpoints of equal parts.
+def node_errors(smoother: Smoother, noise: NoiseLaw, draws: int, nodes: int) -> NDArray[np.float32]:
+    """As `errors_at`, at the midpoints of equal parts (draws, nodes) of an interval.
 
     In single precision. There are no more nodes than cells.
     """
-    blocks: Sequence[int] = blocks_for(made.smoother, (within_nodes(made.cells, nodes),))
-    count, step = made.cells.size // blocks[0], share_step(made) / made.cells.volume
+    blocks = blocks_for(smoother, (within_nodes(smoother.cells, nodes),))
+    count = smoother.cells.size // blocks[0]
     generator = np.random.Generator(np.random.Philox(key=3))
     errors = np.empty((draws, nodes), dtype=np.float32)
     for row in errors:
-        sums = block_noise(made.noise, generator, 1, count, blocks[0])[0]
-        row[:] = errors_on_nodes(made.smoother, sums * step, blocks, nodes)
+        sums = block_noise(noise, generator, 1, count, blocks[0])[0]
+        row[:] = errors_on_nodes(smoother, sums, blocks, nodes)
     return errors
 
 
@@ -248,11 +223,6 @@ def _running_quantile(law: type, count: int, level: float) -> float:
 def _law(law: Any, scale: int, count: int = 1) -> NoiseLaw:
     made: NoiseLaw = law.equal(count, scale)
     return made
-
-
-def share_step(made: Counted) -> float:
-    """One unit of the noise, in shares of the units."""
-    return math.ldexp(1.0, -made.exponent) / made.size
 
 
 def unit_box(cells: CellGrid, at: Floats) -> Floats:

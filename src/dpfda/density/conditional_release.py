@@ -12,9 +12,9 @@ import numpy as np
 import scipy
 
 from dpfda.bases.cells import Domain, box_domain, cosines
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import check_points, frozen, middles
 from dpfda.density.banded import NODES
-from dpfda.density.cell_errors import block_noise, is_fine, share_step
+from dpfda.density.cell_errors import block_noise, is_fine
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.many_cells import block_lines, blocks_for, variances_at
 from dpfda.density.release import ReleasedDensity
@@ -36,6 +36,7 @@ TINY = 1e-9
 KNOWN = 0.5
 # Points along the variable at which that variance is averaged; simulated functions of a band.
 AVERAGED, DRAWS = 64, 1000
+UNIT = 0.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,6 @@ class ReleasedConditionalDensity(ReleasedDensity):
     ----------
     raw : ReleasedHistogram
         Noisy counts in the plane.
-    scale, proper
-        None and "nearest": another rule would make jumps between values that are given.
     axis : {0, 1}
         Number of the variable that is given.
     place : float
@@ -90,7 +89,6 @@ class ReleasedConditionalDensity(ReleasedDensity):
     _of_sample: ClassVar[bool] = False
     _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
-        "proper": file.entry(lambda _: "nearest"),
         "axis": file.whole_number(),
         "place": file.NUMBER,
     }
@@ -102,13 +100,9 @@ class ReleasedConditionalDensity(ReleasedDensity):
         check_points(self.place, self.raw.domain_range[whole(self.axis, "axis", 0, 1)])
 
     @property
-    def domain_range(self) -> Domain:
+    def _own(self) -> Domain:
         """Ends of the domain of the variable."""
         return box_domain(self.raw.domain_range[1 - self.axis])
-
-    @property
-    def _own(self) -> Domain:
-        return self.domain_range
 
     @property
     def about(self) -> Mapping[str, object]:
@@ -152,19 +146,15 @@ class ReleasedConditionalDensity(ReleasedDensity):
     @cached_property
     def _cosines(self) -> Floats:
         """The variable's cosine functions at the nodes."""
-        return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], _middles(NODES[1])))
+        return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], middles(UNIT, NODES[1])))
 
     @cached_property
     def _reliable(self) -> tuple[float, float]:
         """The factor w and the root of V: functions of the noisy counts."""
         at = np.empty((AVERAGED, 2))
-        at[:, self.axis], at[:, 1 - self.axis] = self._position, _middles(AVERAGED)
+        at[:, self.axis], at[:, 1 - self.axis] = self._position, middles(UNIT, AVERAGED)
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
-        smoother = self.raw.smoother
-        if is_fine(self.raw.cells):
-            noise = variance * float(np.mean(variances_at(smoother, at)))
-        else:
-            noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
+        noise = variance * float(np.mean(variances_at(self.raw.smoother, at)))
         square = float(np.mean(self._split(self._along(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
@@ -205,8 +195,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
         where, lines, own = at[:, 0], self._along(self.raw.coefficients), self.node_values
-        a, b = self.domain_range[0]
-        nodes = a + (b - a) * _middles(own.size)
+        nodes = middles(self.domain_range[0], own.size)
         (others, shares), middle = self._without_noise, self._before(lines)
         errors = np.array([np.interp(where, nodes, other) for other in self._made(others) - own])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
@@ -237,7 +226,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
         """What simulated noise in the counts does to `_along`; in many cells, its sums over blocks."""
-        raw, step = self.raw, share_step(self.raw)
+        raw, step = self.raw, self.raw.share_step
         if not is_fine(raw.cells):
             linear = raw.smoother.coefficients(raw.cells.shares)
             for _ in range(DRAWS):
@@ -277,14 +266,10 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return replace(stated, first=first, findings={**stated.findings, "few": few})
 
     @property
-    def _subject(self) -> str:
+    def _subject(self) -> str:  # type: ignore[override]
         said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
         name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"
 
     def _numbers(self) -> dict[str, object]:
         return {**super()._numbers(), "given": {"axis": self.axis, "value": self.place}}
-
-
-def _middles(count: int) -> Floats:
-    return (np.arange(count) + 0.5) / count

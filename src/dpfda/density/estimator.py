@@ -290,10 +290,6 @@ class PrivateDensity(Estimator):
             raise ParameterError(
                 "domain_range", f"be that of the edges, {cells.domain_range}", shown(ends)
             )
-        if self.cells is not None:
-            raise ParameterError(
-                "cells", "be left out for counts, whose edges say them", repr(self.cells)
-            )
         return cells
 
     def _plan(
@@ -308,6 +304,7 @@ class PrivateDensity(Estimator):
         automatic = isinstance(self.scale, str) and self.scale == "auto"
         domain = self.settings.domain
         said = {
+            "cells": self.cells,
             "step": domain.step,
             "atoms": domain.atoms or None,
             "scale": None if automatic else self.scale,
@@ -329,7 +326,6 @@ class PrivateDensity(Estimator):
             kernel=self._kernel(),
             planned=planned,
             scale="linear" if automatic and not whole else self.scale,
-            step=self.settings.domain.step,
             quarter=quarter,
         )
 

@@ -20,7 +20,6 @@ from dpfda.density.cell_errors import (
     is_fine,
     noise_errors,
     running_width,
-    share_step,
     unit_box,
 )
 from dpfda.density.many_cells import cosine_sums, edge_values
@@ -115,11 +114,6 @@ class ReleasedHistogram(Valued):
         """Ends of the box along each axis."""
         return self.cells.domain_range
 
-    @property
-    def mechanism(self) -> dict[str, object]:
-        """Name of the mechanism and its public tuning, and the smoothing, which comes after it."""
-        return {**self.certificate.mechanism, "smoothing": self.smoothing}
-
     @cached_property
     def counts(self) -> Floats:
         """Noisy counts, in the shape of the cells."""
@@ -150,6 +144,11 @@ class ReleasedHistogram(Valued):
     def size(self) -> float:
         """What the counts are divided by: the number of units that are at no atom, at least 1."""
         return max(1.0, self.total * (1 - float(self.atom_shares.sum())))
+
+    @property
+    def share_step(self) -> float:
+        """One unit of the noise, in shares of the units."""
+        return math.ldexp(1.0, -self.exponent) / self.size
 
     @property
     def share_variance(self) -> float:
@@ -268,13 +267,16 @@ class ReleasedHistogram(Valued):
         if self.smoothing == "monotone":
             cell = self.cells.index(at)
             found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
-            errors = np.abs(errors_at(self, at, averaged=True))
+            errors = self._errors(at, averaged=True)
             heights = found / self.cells.volume
             band = band_from_errors(heights, errors, asked.level, asked.simultaneous, where)
             return band if asked.exact else settled(band, self(at))
-        return band_from_errors(
-            self(at), np.abs(errors_at(self, at)), asked.level, asked.simultaneous, where
-        )
+        return band_from_errors(self(at), self._errors(at), asked.level, asked.simultaneous, where)
+
+    def _errors(self, at: Floats, averaged: bool = False) -> Floats:
+        """Sizes (draws, q) of simulated errors at points, or of averages over their cells."""
+        errors = errors_at(self.smoother, self.noise, at, averaged)
+        return np.abs(errors) * (self.share_step / self.cells.volume)
 
     def cdf_band(self, level: float = 0.95) -> Band:
         """Band for the distribution function of the data at the edges of the cells, on an interval.
@@ -292,7 +294,7 @@ class ReleasedHistogram(Valued):
             raise ParameterError(
                 "cdf_band", "be asked of a density on an interval", self.cells.describe()
             )
-        edges, step = self.cells.edges[0][1:], share_step(self) * self.size / self.total
+        edges, step = self.cells.edges[0][1:], self.share_step * self.size / self.total
         # All places from the left to the right, an atom before the cell that it lies in.
         before = np.searchsorted(edges[:-1], self.cells.atoms, side="right") - 0.5
         order = np.argsort(np.append(np.arange(self.cells.size), before), kind="stable")
@@ -381,23 +383,10 @@ class ReleasedHistogram(Valued):
         return self._farthest >= 0.5
 
     def _lines(self) -> dict[str, str]:
-        told = f"histogram: {noise_words(self.noise)}, {smoothing_words(self.smoothing)}"
+        by = self.smoothing
+        words = f"{by} smoothing" if by in ADAPTIVE else f"smoothing of bandwidth {by:g}"
+        told = f"histogram: {noise_words(self.noise)}, {words}"
         return {"cells": self.cells.describe(), "mechanism": told}
-
-
-def simulated_errors(
-    made: ReleasedHistogram, points: Floats, generator: np.random.Generator, draws: int
-) -> Floats:
-    """Simulated errors (draws, q) of the smooth function at points (q, d); weights are held."""
-    response = made.smoother.response(unit_box(made.cells, points))
-    step = share_step(made) / made.cells.volume
-    noise = made.noise.simulate(generator, draws)[:, : made.cells.size]
-    return np.asarray(noise @ (response.T * step))
-
-
-def smoothing_words(smoothing: object) -> str:
-    """Say in words how shares are smoothed."""
-    return f"{smoothing} smoothing" if smoothing in ADAPTIVE else f"smoothing of bandwidth {smoothing:g}"
 
 
 def noise_words(noise: NoiseLaw) -> str:

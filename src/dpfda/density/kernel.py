@@ -93,10 +93,6 @@ class DensityKernel:
                 "bandwidth", "be left out with a kernel, whose range it is", self.bandwidth
             )
 
-    def grid(self, domain_range: object, dimensions: int) -> CellGrid:
-        """Cells around the public points to which points are moved."""
-        return CellGrid.regular(GRID[dimensions], domain_range)
-
     def elements(self, cells: CellGrid, size: int) -> Elements:
         """The table of elements for public cells and a public number of units."""
         if cells.size > LARGEST_GRID:
@@ -137,7 +133,7 @@ class DensityKernel:
         if size is None:
             # Each element integrates to one, so the integral of the noisy sum is a noisy count.
             raw = np.array([math.ldexp(float(value), -grid) for value in noisy])
-            size = max(1.0, elements.integral(elements.scales * raw))
+            size = max(1.0, float(elements.scales * raw @ _integrals(elements.basis)))
             about["counted"] = "by the integral of the noisy sum"
         made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
         return made(
@@ -243,10 +239,6 @@ class Elements:
         held = np.array([weights[i] for i in rows], dtype=object)
         found = held @ self.integers[rows].astype(object) if rows else [0] * self.integers.shape[1]
         return [int(value) for value in found]
-
-    def integral(self, coefficients: Floats) -> float:
-        """Integral over the domain of the function with these coefficients."""
-        return float(coefficients @ _integrals(self.basis))
 
 
 def _integrals(basis: KernelBasis | BoxBasis) -> Floats:

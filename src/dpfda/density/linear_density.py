@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import Domain, box_domain
-from dpfda.bases.grids import check_points, product_points
+from dpfda.bases.grids import check_points, middles, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.estimates.histospline import ADAPTIVE, monotone_probabilities
@@ -19,7 +19,6 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.bands import Band
 from dpfda.releases.base import Valued
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -45,13 +44,14 @@ class LinearDensity(Valued):
     Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
     the function that a call evaluates. Where there is a scale, cells are equal there. Where there is a
     step, only values that many steps from the first end can be, each with what lies within half a step.
+    Shares that units have of cells are kept in what lies below a point, unless it is `smooth`.
     A kind says in `_nearest` how `raw`, which the mechanism gave, is made a density.
     """
 
     raw: RawDensity
     scale: Scale | None = None
-    proper: str = "nearest"
     step: float | None = None
+    smooth: bool = False
 
     @property
     def domain_range(self) -> Domain:
@@ -59,7 +59,7 @@ class LinearDensity(Valued):
         if self.step is not None:
             ((a, b),) = self._own
             return ((a + self.step / 2, b - self.step / 2),)
-        return box_domain((self.raw if self.scale is None else self.scale).domain_range)
+        return self._own if self.scale is None else box_domain(self.scale.domain_range)
 
     @property
     def _own(self) -> Domain:
@@ -233,8 +233,8 @@ class LinearDensity(Valued):
         others = tuple(i for i in range(self.dimensions) if i != axis)
         rest = self._volume / (b - a)
         values = self.node_values.mean(axis=others) * rest if others else self.node_values
-        middle = midpoints_of([(a, b)], [values.size])[0]
-        return (np.concatenate([[a], middle, [b]]), np.concatenate([values[:1], values, values[-1:]]))
+        knots = np.concatenate([[a], middles((a, b), values.size), [b]])
+        return knots, np.concatenate([values[:1], values, values[-1:]])
 
     def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Distribution function, of one variable where there are several.
@@ -260,7 +260,7 @@ class LinearDensity(Valued):
     def _shares_below(self) -> tuple[Floats, Floats] | None:
         """What lies below the edges of cells in the density, and of the units if these are kept."""
         raw = self.raw
-        if self.proper != "shares" or not isinstance(raw, ReleasedHistogram):
+        if self.smooth or not isinstance(raw, ReleasedHistogram):
             return None
         if raw.dimensions > 1 or raw.smoothing not in ADAPTIVE:
             return None
@@ -370,21 +370,9 @@ def units_shares(smooth: Floats, noisy: Floats, variance: float, size: float) ->
     return monotone_probabilities(shares)
 
 
-def quantile_ends(wanted: Floats, below: Band, edges: Floats) -> Floats:
-    """Edges (q, 2) of cells between which quantiles (q,) of the data lie.
-
-    below: Band for the shares below the edges but the first. edges: array (m + 1,).
-    """
-    inner = edges[1:-1]
-    lower = [np.max(inner[below.upper[:-1] < share], initial=edges[0]) for share in wanted]
-    upper = [np.min(inner[below.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
-    return np.column_stack([lower, upper])
-
-
 def midpoints_of(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
     """Midpoints along each axis of a box that is cut into equal cells."""
-    axes = zip(domain, shape, strict=True)
-    return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
+    return tuple(map(middles, domain, shape))
 
 
 def _cumulated(knots: Floats, values: Floats) -> Floats:

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpfda.bases.cells import CellGrid
+from dpfda.bases.cells import CellGrid, Domain
 from dpfda.bases.ordinary import ordinary_densities
+from dpfda.bases.scales import Scale
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import real, shown
 from dpfda.publication.planners import Trial
 from dpfda.records.points import PlacedPoints
 
@@ -55,6 +58,16 @@ class UnevenTrial(Trial):
         at = np.asarray(self.points, dtype=np.float64).ravel()
         square = np.trapezoid((self._values() - self.truth) ** 2, at)
         return float(np.sqrt(square / (at[-1] - at[0])))
+
+
+def stretch(quarter: float, domain: Domain, scale: Scale | None) -> float:
+    """The stated length of a stretch, in lengths of the interval."""
+    if scale is not None or len(domain) > 1:
+        words = "be left out but for an interval without a public scale"
+        raise ParameterError("quarter", words, shown(quarter))
+    ((a, b),) = domain
+    words = "be positive, and at most a quarter of the interval"
+    return real(quarter, "quarter", math.nextafter(0, 1), (b - a) / 4, words) / (b - a)
 
 
 def ordinary_units(

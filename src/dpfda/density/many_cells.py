@@ -33,8 +33,6 @@ LACKING = 1 / 200
 SPLIT = 1024
 # Times fewer nodes than there may be: so few are taken where they divide the cells, and no fewer.
 FEWER = 4
-# Numbers at a time.
-TABLE = 4 * 10**6
 
 
 def cosine_sums(coefficients: Floats, position: Floats) -> Floats:
@@ -43,14 +41,16 @@ def cosine_sums(coefficients: Floats, position: Floats) -> Floats:
     table = np.zeros((high, SPLIT))
     table.flat[: coefficients.size] = coefficients * math.sqrt(2.0)
     table[0, 0] = coefficients[0]
-    low, far = (np.pi * np.outer(position, step) for step in (np.arange(SPLIT), _multiples(high)))
+    steps = np.arange(SPLIT), SPLIT * np.arange(high)
+    low, far = (np.pi * np.outer(position, step) for step in steps)
     along = np.sum(np.cos(far) * (np.cos(low) @ table.T), axis=1)
     return np.asarray(along - np.sum(np.sin(far) * (np.sin(low) @ table.T), axis=1))
 
 
 def cosine_values(count: int, position: float) -> Floats:
     """Values (count,) of 1, 2^(1/2) cos(pi k t) at one position, by the addition theorem."""
-    low, far = (np.pi * position * step for step in (np.arange(SPLIT), _multiples(-(-count // SPLIT))))
+    steps = np.arange(SPLIT), SPLIT * np.arange(-(-count // SPLIT))
+    low, far = (np.pi * position * step for step in steps)
     values = np.multiply.outer(np.cos(far), np.cos(low))
     values -= np.multiply.outer(np.sin(far), np.sin(low))
     values *= math.sqrt(2.0)
@@ -221,10 +221,6 @@ def _divisors(number: int) -> list[int]:
     """All of them, the largest first."""
     low = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
     return sorted({*low, *(number // k for k in low)}, reverse=True)
-
-
-def _multiples(count: int) -> Floats:
-    return np.asarray(np.arange(count) * float(SPLIT))
 
 
 def _outer(axes: list[Floats]) -> Floats:

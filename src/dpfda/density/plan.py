@@ -18,8 +18,16 @@ from dpfda.bases.scales import Scale, read_scale
 from dpfda.density.atoms_release import ReleasedDensityWithAtoms
 from dpfda.density.cell_errors import check_lengths, choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
-from dpfda.density.kernel import DensityKernel, Elements
-from dpfda.density.made_up import MadeUp, UnevenTrial, Units, ordinary_units, simulated, without_noise
+from dpfda.density.kernel import GRID, DensityKernel, Elements
+from dpfda.density.made_up import (
+    MadeUp,
+    UnevenTrial,
+    Units,
+    ordinary_units,
+    simulated,
+    stretch,
+    without_noise,
+)
 from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
 from dpfda.density.second_look import SecondLook
@@ -29,7 +37,7 @@ from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import known, real, shown, whole
+from dpfda.numerics.parameters import known, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -49,7 +57,7 @@ from dpfda.publication.distances import Draw
 from dpfda.publication.planners import ORDINARY, Designed, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zoomed_part
 from dpfda.releases.words import points_words
-from dpfda.spine.choices import all_count, public_size, stated_size
+from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 
 # How far sets lie apart, without and with a guess: on half of the sets nine in ten keep to what most do.
@@ -60,37 +68,18 @@ APART = 0.9, 0.6
 class DensityPlan(TriedPlan, Designed):
     """Plan of a density.
 
-    Parameters
-    ----------
-    cells : CellGrid
-        On a scale, from 0 to 1, where there is one or will be.
-    noise : NoiseLaw
-        On the sum of shares of cells, or of elements.
-    norm, width
-        Neighbouring data sets move the integers by at most `width` in this norm.
-    counted : Guarantee
-        What the noise on the sum gives: without delta where it needs none.
-    neighbours : Neighbours
-    unit : str
-    size : int or None
-        Public number of units; None under add/remove.
-    designed : int or None
-        Public number of units that the design is for.
-    smoothing : str or float
-    about : mapping
-    kernel : DensityKernel, optional
-        Of the kernel estimate, with its elements.
-    elements : Elements, optional
-    public_scale : Scale, optional
-        A public one, on which cells are equal.
-    zoom : Zoom, optional
-        How a scale will be chosen.
-    step : float, optional
-        Distance of the values that there can be; the cells lie around these.
-    unplaced : NoiseLaw, optional
-        On the counts where the choice leaves cells equal on the domain, if that costs less.
-    quarter : float, optional
-        Expected length of the shortest stretch with a quarter of the units, in domains.
+    cells: On a scale, from 0 to 1, where there is one or will be.
+    noise: On the sum of shares of cells, or of elements.
+    norm, width: Neighbouring data sets move the integers by at most `width` in this norm.
+    counted: What the noise on the sum gives: without delta where it needs none.
+    size: Public number of units; None under add/remove.
+    designed: Public number of units that the design is for.
+    kernel, elements: Of the kernel estimate.
+    public_scale: A public one, on which cells are equal.
+    zoom: How a scale will be chosen.
+    step: Distance of the values that there can be; the cells lie around these.
+    unplaced: On the counts where the choice leaves cells equal on the domain, if that costs less.
+    quarter: Expected length of the shortest stretch with a quarter of the units, in domains.
     """
 
     cells: CellGrid
@@ -171,12 +160,11 @@ class DensityPlan(TriedPlan, Designed):
     @property
     def tuning(self) -> dict[str, object]:
         if self.kernel is None:
-            words = noise_words(self.noise)
-            said: Json = (
-                {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
-            )
-            said |= {"atoms": list(self.cells.atoms)} if self.cells.atoms else {}
-            return {"name": "histogram", "cells": list(self.cells.shape), "noise": words, **said}
+            said: Json = {"name": "histogram", "cells": list(self.cells.shape)}
+            said["noise"] = noise_words(self.noise)
+            if self.zoom or self.public_scale:
+                said["scale"] = "zoom" if self.zoom else "public"
+            return said | ({"atoms": list(self.cells.atoms)} if self.cells.atoms else {})
         return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
 
     def entry(self) -> dict[str, object]:
@@ -240,12 +228,7 @@ class DensityPlan(TriedPlan, Designed):
             return super().outlook(quick)
         privacy = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT) / self.n
         square = expected_error(self.cells, privacy**2, float(self.n))
-        return Outlook.alike(math.sqrt(square) * self._uniform)
-
-    @property
-    def _uniform(self) -> float:
-        """Height of a uniform density."""
-        return 1 / math.prod(end - start for start, end in self.domain_range)
+        return Outlook.alike(math.sqrt(square) * self.scale[0])
 
     @property
     def error_words(self) -> str:
@@ -269,8 +252,9 @@ class DensityPlan(TriedPlan, Designed):
         )
 
     @property
-    def scale(self) -> tuple[float, str] | None:
-        return self._uniform, "the height of a uniform density"
+    def scale(self) -> tuple[float, str]:
+        height = 1 / math.prod(end - start for start, end in self.domain_range)
+        return height, "the height of a uniform density"
 
     @property
     def noise_words(self) -> str:
@@ -297,17 +281,7 @@ class DensityPlan(TriedPlan, Designed):
     def assemble(
         self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
     ) -> ReleasedDensity:
-        """The released density around the mechanism's output: post-processing.
-
-        Parameters
-        ----------
-        noisy : tuple of int
-            The sum with noise.
-        certificate : Certificate
-            What was charged.
-        scale : Scale, optional
-            The one that was chosen.
-        """
+        """The released density around the noisy sum: post-processing; scale: the one that was chosen."""
         scale = scale or self.public_scale
         # Where none was chosen, cells are equal on the domain.
         regular = scale is None and self.zoom is not None
@@ -328,8 +302,8 @@ class DensityPlan(TriedPlan, Designed):
                 cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
-                return ReleasedDensityWithAtoms(made, scale, "shares", stated=atoms)
-            return ReleasedDensity(made, scale, "shares", self.step)
+                return ReleasedDensityWithAtoms(made, scale, stated=atoms)
+            return ReleasedDensity(made, scale, self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
@@ -346,24 +320,17 @@ def density_plan(
     kernel: DensityKernel | None = None,
     planned: bool = False,
     scale: object = "auto",
-    step: float | None = None,
     quarter: float | None = None,
 ) -> DensityPlan:
     """The plan of a density; parameters as of `planner` and `DensityPlan`.
 
     cells: By default chosen.
     scale: "auto", "linear", "log", "zoom", an array or a callable.
-    step: Distance of the values that there can be.
     quarter: Expected length of the shortest stretch of an interval with a quarter of the units.
     """
-    neighbours = settings.unit.relation
-    if neighbours is Neighbours.ADD_REMOVE:
-        size, given = None, settings.unit.public_size
-        designed = None if given is None else whole(given, "public_size", words="be a positive integer")
-        designed = count if planned and designed is not None else designed
-    else:
-        designed = public_size(settings.unit, count)
-        size = designed if all_count(settings) else None
+    neighbours, step = settings.unit.relation, settings.domain.step
+    # Where their number is private, nobody need be there.
+    size, designed = sizes_for(settings, max(count, 2) if settings.unit.private else count, planned)
     made, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
     part = Fraction(1)
     ends = cells.domain_range if isinstance(cells, CellGrid) else settings.domain.ends
@@ -373,8 +340,8 @@ def density_plan(
         plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
         scale = scale if step is None else _whole_steps(scale, kernel)
         if isinstance(scale, str) and scale == "auto":
-            known = plain and cells is None and designed is not None and far_enough(domain[0])
-            part = zoomed_part(designed or 0, guarantee) if known else Fraction(0)
+            may = plain and cells is None and designed is not None and far_enough(domain[0])
+            part = zoomed_part(designed or 0, guarantee) if may else Fraction(0)
             scale = "zoom" if part else "linear"
         elif not plain and not (isinstance(scale, str) and scale == "linear"):
             words = "be 'auto' or 'linear' but for a histogram on an interval without a bandwidth"
@@ -386,20 +353,23 @@ def density_plan(
         else:
             made = read_scale(scale, domain)
         if cells is None and kernel is not None:
-            cells = kernel.grid(domain, len(domain))
+            cells = CellGrid.regular(GRID[len(domain)], domain)
         else:
             if cells is None:
                 number = stated_size(designed, "cells")
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
             scaled = made is not None or zoom is not None
-            cells = _cells_on((0.0, 1.0) if scaled else domain, cells, step)
+            if step is None:
+                cells = CellGrid.regular(cells, (0.0, 1.0) if scaled else domain)  # type: ignore[arg-type]
+            else:
+                cells = lattice_cells(domain, step, whole(cells, "cells", 1, LARGEST_CELLS))
     cells = _beside(atoms, cells, settings, kernel) if atoms else cells
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
     elements, unplaced = None, None
     if kernel is None:
-        _check_smoothing(smoothing, cells, zoom)
+        check_smoothing(smoothing, cells, "bandwidth")
         law, charged, norm, width = share_noise(cells.places, rest, neighbours, noise)
-        unplaced = _unplaced(zoom, charged, cells.places, neighbours)
+        unplaced = None if zoom is None else _unplaced(zoom, charged, cells, smoothing)
     else:
         elements = kernel.elements(cells, stated_size(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
@@ -408,25 +378,8 @@ def density_plan(
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
         elements, made, zoom, None if step is None else float(step), unplaced,
-        None if quarter is None else _stretch(quarter, box_domain(ends), made),
+        None if quarter is None else stretch(quarter, box_domain(ends), made),
     )  # fmt: skip
-
-
-def _stretch(quarter: float, domain: Domain, scale: Scale | None) -> float:
-    """The stated length of a stretch, in lengths of the interval."""
-    if scale is not None or len(domain) > 1:
-        words = "be left out but for an interval without a public scale"
-        raise ParameterError("quarter", words, shown(quarter))
-    ((a, b),) = domain
-    words = "be positive, and at most a quarter of the interval"
-    return real(quarter, "quarter", math.nextafter(0, 1), (b - a) / 4, words) / (b - a)
-
-
-def _cells_on(domain: Any, count: Any, step: object) -> CellGrid:
-    """So many equal cells, or about so many of whole values."""
-    if step is None:
-        return CellGrid.regular(count, domain)
-    return lattice_cells(domain, step, whole(count, "cells", 1, LARGEST_CELLS))
 
 
 def _beside(
@@ -443,12 +396,17 @@ def _beside(
     return replace(cells, atoms=tuple(atoms))
 
 
-def _check_smoothing(smoothing: str | float, cells: CellGrid, zoom: Zoom | None) -> None:
-    """Refuse counts that cannot be smoothed, wherever their cells will be."""
-    check_smoothing(smoothing, cells, "bandwidth")
-    if zoom is not None:
-        # Where no place is chosen they are equal on the domain itself.
-        check_smoothing(smoothing, CellGrid.regular(cells.size, zoom.domain_range), "bandwidth")
+def _unplaced(
+    zoom: Zoom, charged: Guarantee, cells: CellGrid, smoothing: str | float
+) -> NoiseLaw | None:
+    """The law of counts of cells that are equal on the domain, where no place is chosen.
+
+    They get the part of the place too, where all is pure.
+    """
+    check_smoothing(smoothing, CellGrid.regular(cells.size, zoom.domain_range), "bandwidth")
+    if not isinstance(charged, PureDP):
+        return None
+    return share_noise(cells.places, added([zoom.parts[1], charged]), zoom.neighbours, "laplace")[0]
 
 
 def _whole_steps(scale: object, kernel: DensityKernel | None) -> str:
@@ -458,15 +416,6 @@ def _whole_steps(scale: object, kernel: DensityKernel | None) -> str:
     if kernel is not None:
         raise ParameterError("mechanism", "be 'histogram' with a step", "a kernel estimate")
     return "linear"
-
-
-def _unplaced(
-    zoom: Zoom | None, charged: Guarantee, cells: int, neighbours: Neighbours
-) -> NoiseLaw | None:
-    """The law of counts that get the part of the place too, where all is pure."""
-    if zoom is None or not isinstance(charged, PureDP):
-        return None
-    return share_noise(cells, added([zoom.parts[1], charged]), neighbours, "laplace")[0]
 
 
 def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED) -> ReleasedDensity:

@@ -14,7 +14,6 @@ from dpfda.density.cell_errors import check_lengths
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
-    MOST_POINTS,
     PART_BITS,
     PublicPoints,
     QuantileLaw,
@@ -38,7 +37,7 @@ from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.records.weights import Weights, check_weights, whole_weights
 from dpfda.spine.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
-from dpfda.spine.choices import all_count, check_choices, public_size
+from dpfda.spine.choices import check_choices, sizes_for
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, read_labels
 
@@ -186,17 +185,16 @@ class PrivateQuantiles(Estimator):
 
     def _plan(self, guarantee: Guarantee, count: int, groups: object, planned: bool) -> QuantilesPlan:
         settings = self.settings
-        private = settings.unit.private
-        size = public_size(settings.unit, count, settings.reading.invalid)
+        size, designed = sizes_for(settings, count, planned)
         return QuantilesPlan(
             self._levels(),
             self._points(),
             guarantee,
             settings.unit.relation,
             settings.unit.called(groups),
-            size if all_count(settings) else None,
+            size,
             {"summary": "quantiles", **read_labels(settings.domain.labels)},
-            expected_size=None if all_count(settings) else count if planned or not private else size,
+            expected_size=count if planned else designed,
         )
 
     def _levels(self) -> tuple[int, ...]:
@@ -220,18 +218,14 @@ class PrivateQuantiles(Estimator):
     def _points(self) -> PublicPoints:
         """The public points."""
         ends = self.settings.domain.ends
-        if ends is None:
-            words = "be given"
-            remedy = "The span of the data is private: state public ends (a, b)."
-            raise ParameterError("domain", words, "None", remedy)
         if len(box_domain(ends)) != 1:
             raise ParameterError("domain", "be one interval (a, b) for quantiles", shown(ends))
         check_lengths(ends)
         if self.settings.domain.step is None:
-            return PublicPoints.on(self.scale, ends, MOST_POINTS)
+            return PublicPoints.on(self.scale, ends)
         if not (isinstance(self.scale, str) and self.scale == "linear"):
             raise ParameterError("scale", "be 'linear' with a step", shown(self.scale))
-        return PublicPoints.every(self.settings.domain.step, ends, MOST_POINTS)
+        return PublicPoints.every(self.settings.domain.step, ends)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -53,8 +53,8 @@ all are off at most, with a probability. Both hold where units lie densely, `ran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -66,7 +66,6 @@ from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.density.made_up import Units
-from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -75,11 +74,15 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import BitSource, system_bytes
 from dpfda.numerics.parameters import exact, root_at_most, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication.distances import Draw
 from dpfda.publication.zoom import Zoom, noisy_largest
+from dpfda.releases import entries as file
+
+MOST_POINTS = 2**28
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPoints:
+class PublicPoints(file.Written):
     """Points equally far apart on a scale of an interval, from one end to the other.
 
     Parameters
@@ -96,21 +99,21 @@ class PublicPoints:
     (106, array([  0,  17, 105]), array([17.]))
     """
 
-    scale: Scale
-    count: int
+    scale: Scale = field(metadata=file.itself(Scale.from_json).named("knots").kept)
+    count: int = field(metadata=file.whole_number(2, MOST_POINTS).kept)
 
     @classmethod
-    def on(cls, scale: object, domain_range: object, count: int) -> PublicPoints:
-        """So many, equal on "linear", "log", a scale of public points or a function.
+    def on(cls, scale: object, domain_range: object) -> PublicPoints:
+        """As many as there may be, equal on "linear", "log", a scale of public points or a function.
 
         Raises ParameterError if the scale is unusable.
         """
         made = read_scale(scale, domain_range)
         ((a, b),) = box_domain(domain_range)
-        return cls(Scale(frozen(np.array([a, b]))) if made is None else made, count)
+        return cls(Scale(frozen(np.array([a, b]))) if made is None else made, MOST_POINTS)
 
     @classmethod
-    def every(cls, step: object, domain_range: object, most: int = 2**28) -> PublicPoints:
+    def every(cls, step: object, domain_range: object) -> PublicPoints:
         """The multiples of a step from the lower end to the upper one.
 
         Raises ParameterError if the length of the domain is no multiple of it, or there are too many.
@@ -119,9 +122,9 @@ class PublicPoints:
         width, steps = exact(step, "step"), Fraction(0)
         if width > 0:
             steps = (exact(b, "domain") - exact(a, "domain")) / width
-        if not 1 <= steps < most or steps.denominator != 1:
-            words = f"be positive, and divide the domain ({a:g}, {b:g}) into whole steps, below {most}"
-            raise ParameterError("step", words, shown(step))
+        if not 1 <= steps < MOST_POINTS or steps.denominator != 1:
+            words = f"be positive, and divide the domain ({a:g}, {b:g}) into whole steps"
+            raise ParameterError("step", f"{words}, below {MOST_POINTS}", shown(step))
         return cls(Scale(frozen(np.array([a, b]))), int(steps) + 1)
 
     @property
@@ -155,7 +158,6 @@ class PublicPoints:
 DENOMINATOR = 10**9
 # Places of each public point.
 PART_BITS = 31
-MOST_POINTS = 2**28
 # More levels are better read off a density.
 MOST_LEVELS = 16
 # Of epsilon, for what is rounded.
@@ -349,13 +351,13 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
     return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
 
 
-# On counts at a chosen place, and on counts where none is chosen: laws of noise, or of noise twice.
-Noises = tuple[Any, Any]
-Draw = Callable[[NoiseLaw], Sequence[int]]
+def zoomed(
+    units: Units, zoom: Zoom, noises: tuple[Any, Any], draw: Draw
+) -> tuple[Scale | None, tuple[int, ...]]:
+    """The scale, where a place was chosen, and the noisy counts; the caller has charged for all.
 
-
-def zoomed(units: Units, zoom: Zoom, noises: Noises, draw: Draw) -> tuple[Scale | None, tuple[int, ...]]:
-    """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
+    noises: On counts at a chosen place, and where none is chosen; of one law, or of noise twice.
+    """
     # What lies at atoms lies in none of the intervals.
     fine = units.shares(zoom.fine)[: zoom.fine.size]
     width = noisy_largest(zoom.width_scores(fine), draw(zoom.width_noise()))

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
-from dpfda.bases.scales import Scale
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
-    MOST_POINTS,
     PublicPoints,
     QuantileLaw,
     dense_bound,
@@ -25,7 +23,6 @@ from dpfda.density.quantiles_design import (
     spreads,
 )
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, rational, reals
 from dpfda.numerics.words import several
@@ -38,15 +35,6 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.shares import used_units
 from dpfda.views import Curve, Line
-
-
-def _points_to_json(points: PublicPoints) -> dict[str, object]:
-    return {"knots": points.scale.to_json(), "count": points.count}
-
-
-def _points_from_json(written: object) -> PublicPoints:
-    entries = mapping(written)
-    return PublicPoints(Scale.from_json(entries["knots"]), integer(entries["count"], 2, MOST_POINTS))
 
 
 def bound_words(points: PublicPoints, unit: str) -> str:
@@ -86,7 +74,7 @@ class ReleasedQuantiles(Release):
     """
 
     numbers: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
-    points: PublicPoints = field(metadata=file.entry(_points_from_json, _points_to_json).kept)
+    points: PublicPoints = field(metadata=file.itself(PublicPoints.from_json).kept)
     law: QuantileLaw
     public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
     certificate: Certificate

@@ -10,14 +10,14 @@ import numpy as np
 
 from dpfda.bases.grids import product_points
 from dpfda.bases.scales import Scale
-from dpfda.density.banded import PROPER, BandedDensity
+from dpfda.density.banded import BandedDensity
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.linear_density import check_levels
 from dpfda.density.peaks import Inside
 from dpfda.density.sample_band import IN_PARTS, REPEATED, STATED, comb_words, crowded_words
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, length, real, shown
+from dpfda.numerics.parameters import length, real, shown
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
@@ -46,12 +46,13 @@ class ReleasedDensity(BandedDensity):
 
     Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is made of
     the function `raw` that the mechanism gave, on a public grid of nodes: the density nearest in L2,
-    max(raw - c, 0) with c such that the integral is one. On an interval, where `raw` has more than a
-    sixteenth of the mass below zero (values that repeat, narrow peaks), that would take it from the
-    tails. It is then made up for close by: the density is that whose distribution function is nearest to
-    the integral of `raw`, which is levelled where it falls. Between the nodes, which are the midpoints
-    of 2048 (256 x 256, 64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of
-    the edge it is constant. More than 4,096 cells of an interval have up to 65,536 nodes, more than 2^18
+    max(raw - c, 0) with c such that the integral is one. Where counts of an interval give `raw` more
+    than a sixteenth of the mass below zero (values that repeat, narrow peaks), that would take it from
+    the tails. It is then made up for close by: the density is that whose distribution function is
+    nearest to the integral of `raw`, which is levelled where it falls. Peaks narrower than cells are set
+    aside first (`dpfda.density.peaks`). Between the nodes, which are the midpoints of 2048 (256 x 256,
+    64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of the edge it is
+    constant. More than 4,096 cells of an interval have up to 65,536 nodes, more than 2^18
     of a rectangle up to 1024 x 1024.
 
     Of one variable a call is a smooth density, around which the units' own shares of cells scatter by
@@ -66,15 +67,13 @@ class ReleasedDensity(BandedDensity):
         What the mechanism gave, not yet a density.
     scale : Scale, optional
         Where there is one, `raw` lives on it, from 0 to 1, and nodes are equal there.
-    proper : {"nearest", "adaptive", "peaks", "shares"}
-        Whether it is the nearest one in any case, as in earlier files, or as said above; or so, with
-        peaks that are narrower than cells set aside (`dpfda.density.peaks`); or with the units' shares
-        kept, too.
     step : float, optional
         Where there is one, only values that many steps from the first end of the domain can be, and
         `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
     inside : dpfda.density.peaks.Inside, optional
         Noisy counts of parts of the cells where `raw` has peaks.
+    smooth : bool
+        Whether no peaks are set aside, and no shares of units kept; a file does not say so.
 
     Examples
     --------
@@ -94,10 +93,10 @@ class ReleasedDensity(BandedDensity):
     _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
+    _subject = "density"
     # What the mechanism gave, from which the density is made again.
     _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
-        "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
         "step": file.entry(lambda step: length(step, "step")).or_absent,
         "inside": file.itself(Inside.from_json).or_absent,
@@ -185,8 +184,7 @@ class ReleasedDensity(BandedDensity):
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        # Before it was written it was always the nearest one.
-        held = super()._entries({"proper": "nearest"} | written, kernel)
+        held = super()._entries(written, kernel)
         raw = held["raw"]
         if "stated" not in held and isinstance(raw, ReleasedHistogram) and raw.cells.atoms:
             raise ValueError("a density without atoms is made of counts without any")
@@ -274,10 +272,6 @@ class ReleasedDensity(BandedDensity):
     @property
     def _made_by(self) -> str:
         return f"{self.raw.certificate.mechanism['name']} mechanism"
-
-    @property
-    def _subject(self) -> str:
-        return "density"
 
     @property
     def public_units(self) -> int | None:

@@ -209,19 +209,13 @@ def standing_out(raw: ReleasedHistogram) -> int:
     return int(np.sum(turned & (np.minimum(*np.abs([steps[1:], steps[:-1]])) > FAR)))
 
 
-def is_crowded(raw: ReleasedHistogram) -> bool:
-    """Whether two neighbouring cells hold most of the units, so that a peak within is not seen."""
-    return bool(np.max(_pairs(raw), initial=0.0) > CROWDED)
-
-
 def crowded_words(raw: ReleasedHistogram) -> str:
     """What is not seen where most units lie in two cells; "" where they do not."""
-    if not is_crowded(raw):
+    if not np.max(_pairs(raw), initial=0.0) > CROWDED:
         return ""
     return (
-        f"more than {CROWDED:.0%} of the {several(raw.unit)} lie in two of {raw.cells.size} cells. "
-        "What the "
-        "density does within these was not seen: its peak may be narrower and higher. Ends of the "
+        f"more than {CROWDED:.0%} of the {several(raw.unit)} lie in two of {raw.cells.size} cells. What "
+        "the density does within these was not seen: its peak may be narrower and higher. Ends of the "
         f"domain nearer to where {several(raw.unit)} lie, a larger epsilon or scale='log' show more"
     )
 
@@ -233,8 +227,7 @@ def comb_words(raw: ReleasedHistogram) -> str:
         return ""
     return (
         f"{found} cells hold far more, or far fewer, {several(raw.unit)} than both cells beside them. "
-        "Values "
-        "that lie a step apart, such as whole years or half hours, look so; the curve and its band then "
-        "mean little between values. Where the step is known, state it (step=1, --step 1), and the "
-        "probability of each value is published"
+        "Values that lie a step apart, such as whole years or half hours, look so; the curve and its "
+        "band then mean little between values. Where the step is known, state it (step=1, --step 1), "
+        "and the probability of each value is published"
     )

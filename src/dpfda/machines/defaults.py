@@ -116,13 +116,6 @@ def default_components(
     return int(np.clip(round(signal ** (1 / 2)), 8, 200))
 
 
-def default_waves(units: int, guarantee: Guarantee, descent: bool) -> int:
-    """Largest number of linear features: more where n epsilon is larger."""
-    signal = units * epsilon_of(guarantee)
-    share = DESCENT_WAVES if descent else WAVES
-    return int(np.clip(round(share * signal ** (1 / 2)), FEWEST_WAVES, 200))
-
-
 def default_products(
     units: int, guarantee: Guarantee, descent: bool, functions: int = 1
 ) -> tuple[int, float]:
@@ -264,10 +257,11 @@ def chosen_features(
         wide = kind == "distances"
         return DistanceFeatures.of_columns(inputs) if wide else QuadraticFeatures.of_waves(inputs, most)
     if kind == "linear":
-        long = not classes and units * epsilon_of(guarantee) >= LONG_SIGNAL * inputs**1.5
-        if long and count is None:
+        signal = units * epsilon_of(guarantee)
+        if not classes and count is None and signal >= LONG_SIGNAL * inputs**1.5:
             return LinearFeatures.of_columns(inputs, LONG * math.sqrt(1 + inputs))
-        most = default_waves(units, guarantee, descent) if count is None else count
+        waves = round((DESCENT_WAVES if descent else WAVES) * signal ** (1 / 2))
+        most = int(np.clip(waves, FEWEST_WAVES, 200)) if count is None else count
         return LinearFeatures.of_waves(inputs, whole(most, "components", 1))
     if count is None:
         count = default_components(inputs, units, guarantee, functions, descent)

@@ -167,7 +167,7 @@ class KernelMachine(Estimator):
         plan = self._plan(guarantee, known, loss, inputs, groups is not None, classes)
         if isinstance(plan, PredictorPlan):
             return Prepared(plan, plan.total(values, targets, usable, codes, units))
-        examples = plan.unfeatured(values, targets, usable, codes, units)
+        examples = Unfeatured(inputs, values, usable, targets, codes, units)
         searched = plan.choice is not None
         return Prepared(plan, examples if searched else examples.labelled(plan.features, plan.solver))
 

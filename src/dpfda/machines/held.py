@@ -53,9 +53,10 @@ def moved_by(
 
     Raises ValueError if noise is not on as many numbers as the solver releases.
     """
-    count = getattr(solver, "entries", solver.terms.components)
-    named, wanted = ("size", solver.rows) if isinstance(solver, SumsSolver) else ("components", count)
-    if getattr(noise, named, None) != wanted:
+    wanted = "components", solver.entries
+    if isinstance(solver, SumsSolver):
+        wanted = "size", solver.rows
+    if getattr(noise, wanted[0], None) != wanted[1]:
         raise ValueError("noise is not on what the solver releases")
     if isinstance(solver, GradientSolver):
         # Versions take other numbers of steps.
@@ -72,11 +73,11 @@ def check_shares(solver: Solver, noise: NoiseLaw | SymmetricNoise, paid: Sequenc
     What the first gives is not in a file, so that what both achieved is not recomputed.
     Raises ValueError.
     """
-    if isinstance(solver, ObjectiveSolver) and tuple(paid) != solver.shares:
+    if not isinstance(solver, ObjectiveSolver):
+        return
+    if tuple(paid) != solver.shares:
         raise ValueError("the costs are not the shares of the solver")
-    if isinstance(solver, ObjectiveSolver) and not np.allclose(
-        noise.variances(), solver.noise.variances(), rtol=CLOSE, atol=0
-    ):
+    if not np.allclose(noise.variances(), solver.noise.variances(), rtol=CLOSE, atol=0):
         raise ValueError("the noise is not that of its share")
 
 

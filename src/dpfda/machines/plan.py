@@ -20,8 +20,6 @@ from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, SummingSolver, Terms
 from dpfda.machines.table_release import MOST_INPUTS
-from dpfda.noise import NoiseLaw
-from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -162,10 +160,10 @@ class MachinePlan(PlanAgain):
     # Number of privacy units; under add/remove the public number that sums are divided by.
     size = said_by("solver.terms.units")
 
-    @property
-    def noise(self) -> NoiseLaw | SymmetricNoise:
-        """The law of the noise on what is released."""
-        return self.solver.noise
+    # The law of the noise on what is released.
+    noise = said_by("solver.noise")
+    # Number of released integers, in one step where there are several.
+    entries = said_by("solver.entries")
 
     @property
     def summary(self) -> str:
@@ -227,9 +225,7 @@ class MachinePlan(PlanAgain):
             "is no part of it"
         )
 
-    @property
-    def band_words(self) -> str:
-        return self.error_words
+    band_words = error_words
 
     @property
     def scale(self) -> tuple[float, str] | None:
@@ -241,39 +237,21 @@ class MachinePlan(PlanAgain):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    @property
-    def entries(self) -> int:
-        """Number of released sums, where there are sums."""
-        return int(getattr(self.solver, "entries", self.solver.terms.components))
-
-    def unfeatured(
-        self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
-    ) -> Unfeatured:
-        """Private examples; as of `Unfeatured`."""
-        return Unfeatured(self.inputs, values, usable, targets, codes, units)
-
     def total(
         self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
     ) -> IntegerSum:
-        """The private sum of the same, where that is what gets noise."""
-        examples = self.unfeatured(values, targets, usable, codes, units)
+        """The private sum of examples, as of `Unfeatured`, where that is what gets noise."""
+        examples = Unfeatured(self.inputs, values, usable, targets, codes, units)
         return self.solver.total(examples.labelled(self.features, self.solver))
-
-    def published(
-        self, data: Labelled | IntegerSum, paying: Paying = NAMED
-    ) -> tuple[tuple[int, ...], Certificate]:
-        """Charge, draw and release the integers behind the coefficients."""
-        made = self.entry(), self.tuning, paying
-        if isinstance(data, IntegerSum):
-            return self.solver.publish_total(data, *made)
-        return self.solver.publish(data, *made)
 
     def publish(
         self, data: Labelled | Unfeatured | IntegerSum, paying: Paying = NAMED
     ) -> ReleasedPredictor:
         """Charge, draw and release the function."""
-        if not isinstance(data, Unfeatured):
-            return self.assemble(*self.published(data, paying))
+        if isinstance(data, IntegerSum):
+            return self.assemble(*self.solver.publish_total(data, self.entry(), self.tuning, paying))
+        if isinstance(data, Labelled):
+            return self.assemble(*self.solver.publish(data, self.entry(), self.tuning, paying))
         assert self.choice is not None  # noqa: S101
         certificate = self.certified()
         noise, part = self.choice.noise, self.choice.achieved
@@ -337,9 +315,8 @@ def machine_plan(
     count, chosen = inputs.lower.size, Features.of(features)
     power: Any = chosen.power if isinstance(chosen, Features) else None
     word = power if isinstance(power, str) else ""
-    choice, rest = None, guarantee
+    choice, rest, signal = None, guarantee, units * epsilon_of(guarantee)
     if word == SEARCHED:
-        signal = units * epsilon_of(guarantee)
         choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     if isinstance(chosen, Features):
         stated = chosen.kind, chosen.kernel, chosen.components, chosen.seed
@@ -360,8 +337,8 @@ def machine_plan(
     )  # fmt: skip
     worked = chosen_solver(solver, solving.penalty, terms, functions is None)
     bare = isinstance(chosen, Features) and chosen == Features() and functions is not None
-    enough = units * epsilon_of(guarantee) >= SEARCHED_FROM
-    if bare and enough and count > MOST_INPUTS and not isinstance(worked, SummingSolver):
+    many = count > MOST_INPUTS and signal >= SEARCHED_FROM
+    if bare and many and not isinstance(worked, SummingSolver):
         # What makes no sum reads records where they lie, and may be told how.
         return machine_plan(
             guarantee, units, settings=settings, loss=loss, inputs=inputs, solving=solving,

@@ -146,7 +146,8 @@ class Predictor(Banded):
         if self.dimensions == 1:
             decides = self.task == "classification" and not self._several
             return self._curve(self._drawn_lines(level), self._border if decides else None)
-        at, drawn = self._cells, self._drawn_values
+        at = product_points([middles(ends, CELLS) for ends in self.domain_range])
+        drawn = self._drawn_values
         if level is not None and not self._bandless:
             drawn["faded"] = self._lost(at, level).reshape(CELLS, CELLS)
         values = deciding(self(at)).astype(np.float64) if self._several else self(at)
@@ -203,11 +204,6 @@ class Predictor(Banded):
             guessed = np.where(lost, values.max(axis=0), np.nan)
             lines.append(Line(at[:, 0], guessed, "little is known", stroke="dotted"))
         return lines
-
-    @property
-    def _cells(self) -> Floats:
-        """Middles (cells, 2) of the cells of a picture."""
-        return product_points([middles(ends, CELLS) for ends in self.domain_range])
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = not self._bandless

@@ -347,15 +347,6 @@ class ReleasedPredictor(Predictor):
         return f"{self.loss} loss, noise by the {self._named} solver"
 
     @property
-    def _searched(self) -> str:
-        """What of the features was read from records."""
-        return (
-            " (the power was chosen from records, for a part of the promise)"
-            if "power" in self.certificate.mechanism
-            else ""
-        )
-
-    @property
     def _power_words(self) -> str:
         """The noise that chose the power, in words."""
         if self.power_noise is None:
@@ -385,12 +376,14 @@ class ReleasedPredictor(Predictor):
             kind = f"A function of {inputs} that is {above}."
         else:
             kind = f"A function of {inputs} that predicts {self.about.get('value', 'a number')}."
+        searched = " (the power was chosen from records, for a part of the promise)"
+        searched = searched if "power" in self.certificate.mechanism else ""
         return Stated(
             kind,
             uses="be evaluated at any point, drawn, copied and mailed",
             public=[
                 *self._public,
-                f"the features: {self.features.describe()}{self._searched}",
+                f"the features: {self.features.describe()}{searched}",
                 f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
             noise=f"{self._named} solver, {self.noise.describe()}{self._power_words}",

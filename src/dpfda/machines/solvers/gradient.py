@@ -34,25 +34,6 @@ FACTOR, FACTOR_DEVIATION, DRIFT = 1.25, 0.4, 0.05
 CURVATURE, FACTORS = 0.3, (0.25, 16.0)
 
 
-@dataclass(frozen=True)
-class Tilts:
-    """How a round of calibration is read: slopes of the loss in the log of the factor.
-
-    Parameters
-    ----------
-    unit : float
-        What a unit of the released sum is of the mean slope.
-    middle : float
-        What was subtracted from each.
-    deviation : float
-        Of the noise, in units of the sum.
-    """
-
-    unit: float
-    middle: float
-    deviation: float
-
-
 @dataclass
 class Path:
     """The coefficients that a descent has reached, and after its steps the factor that they get.
@@ -67,7 +48,12 @@ class Path:
         Size of one.
     unit : float
         What a unit of the released sums is of the mean gradient.
-    tilts : Tilts
+    slope_unit : float
+        What a unit of a sum of calibration is of the mean slope of the loss in the log of the factor.
+    middle : float
+        What was subtracted from each of these slopes.
+    deviation : float
+        Of the noise, in units of the sums.
     """
 
     components: int
@@ -75,7 +61,9 @@ class Path:
     steps: int
     step: float
     unit: float
-    tilts: Tilts
+    slope_unit: float
+    middle: float
+    deviation: float
     taken: int = 0
     log_factor: float = math.log(FACTOR)
     variance: float = FACTOR_DEVIATION**2
@@ -101,7 +89,7 @@ class Path:
         if self.descending:
             self._descend(noisy)
         else:
-            self._calibrate(float(noisy[0]) * self.tilts.unit + self.tilts.middle)
+            self._calibrate(float(noisy[0]) * self.slope_unit + self.middle)
         self.taken += 1
 
     def _descend(self, noisy: Sequence[int]) -> None:
@@ -119,7 +107,7 @@ class Path:
 
     def _calibrate(self, tilt: float) -> None:
         """A Kalman filter's step towards the factor at which the loss no longer falls."""
-        power = (self.tilts.deviation * self.tilts.unit) ** 2
+        power = (self.deviation * self.slope_unit) ** 2
         gain = self.variance * CURVATURE / (CURVATURE**2 * self.variance + power)
         self.log_factor -= gain * tilt
         self.variance = self.variance * (1 - gain * CURVATURE) + DRIFT**2
@@ -214,11 +202,6 @@ class GradientSolver(Solver):
     def ball(self) -> IntegerBall:
         """Where features lie."""
         return IntegerBall("l2", 2**FEATURE_BITS, FEATURE_BITS)
-
-    @property
-    def entries(self) -> int:
-        """Number of sums that a step releases."""
-        return self.terms.components * self.terms.functions
 
     @property
     def _longest_step(self) -> float:
@@ -327,7 +310,9 @@ class GradientSolver(Solver):
                     weights = clipped(self._slopes(targets[:, part], values), level, CLIP)
                     sums = (weights.astype(np.float64) @ rows).astype(np.int64).ravel()
                 else:
-                    tilts = self._tilts(targets[:, part], path.factor * values)
+                    # Slopes of the loss in the log of a factor of the values.
+                    values *= path.factor
+                    tilts = in_order(self._slopes(targets[:, part], values) * values)[None]
                     sums = np.zeros(self.entries, dtype=np.int64)
                     weights = clipped(tilts - (low + high) / 2, level, (high - low) / 2)
                     sums[0] = weights.sum() << FEATURE_BITS
@@ -342,10 +327,6 @@ class GradientSolver(Solver):
             return None
         drawn = np.frombuffer(os.urandom(4 * data.units), dtype=np.uint32) % self.batches
         return np.asarray(drawn.astype(np.uint8)[data.codes])
-
-    def _tilts(self, targets: Floats, values: Floats) -> Floats:
-        """Slopes (1, N) of the loss in the log of a factor of the values (C, N) of the functions."""
-        return in_order(self._slopes(targets, values) * values)[None]
 
     def _slopes(self, targets: Floats, values: Floats) -> Floats:
         """Slopes (C, N) of the loss in the values (C, N) of the functions."""
@@ -363,8 +344,8 @@ class GradientSolver(Solver):
         low, high = self.tilt_ends
         deviation = math.sqrt(float(self.noise.variances()[0]))
         terms, unit = self.terms, self._unit(self.batches)
-        tilts = Tilts(unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
-        return Path(terms.components, terms.functions, self.steps, self.step, unit, tilts)
+        made = terms.components, terms.functions, self.steps, self.step, unit
+        return Path(*made, unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
 
     def _unit(self, batches: int) -> float:
         """What a unit of the sums is of the mean gradient."""

@@ -194,6 +194,11 @@ class Solver(ABC):
         return feature_ball(self.terms.components)
 
     @property
+    def entries(self) -> int:
+        """Number of integers that are released, in one step where there are several."""
+        return self.terms.components * self.terms.functions
+
+    @property
     def norm(self) -> Norm:
         """What the width bounds."""
         return "l2"
@@ -260,11 +265,6 @@ class SummingSolver(Solver):
     @property
     def visits(self) -> float:
         return 1
-
-    @property
-    @abstractmethod
-    def entries(self) -> int:
-        """Number of released sums."""
 
     @abstractmethod
     def contributions(self, rows: Integers, targets: Floats) -> Integers:

@@ -182,11 +182,6 @@ class MeansSolver(SummingSolver):
             raise self.unsuited(words, "Use $loss, or $solver.", loss="hinge", solver="auto")
 
     @property
-    def entries(self) -> int:
-        """Number of released sums."""
-        return self.terms.components * self.terms.functions
-
-    @property
     def width(self) -> int:
         """Largest sum of the lengths of the blocks of a difference, and of its length."""
         rounding = self.terms.functions * ceil_root(self.terms.components)

@@ -11,7 +11,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.records.observations import Observations
-from dpfda.reference.centiles.fit import Nodes, terms_for
+from dpfda.reference.centiles.fit import CENTRE, SHAPE, Nodes
 from dpfda.reference.centiles.laws import Terms
 
 # Cells of time and of value: so many at a quotient of one of units and noise, growing with a power of
@@ -83,7 +83,8 @@ class Cells:
 
     def terms(self, known: bool) -> Terms:
         """How many terms in time such a table speaks for; `known`: whether the number of units is."""
-        return terms_for(self.times, known, self.visits)
+        visits = self.times if self.visits else int(not known)
+        return Terms(min(self.times, CENTRE), min(self.times, SHAPE), visits)
 
     def of_values(self, values: Floats, lower: Floats, upper: Floats) -> Integers:
         """Cells of values between bounds, each by itself; values beyond count as on them."""

@@ -235,7 +235,9 @@ class PrivateQuantileCurves(Estimator):
         self._bound()
         settings = self._settings_for(X, groups)
         if is_pooled(self.settings, X):
-            return self._visits(settings, X, groups)
+            seen, grid, ends, labelled = pooled_observations(settings, X, groups)
+            plan = self._plan(settings, seen.units, labelled or None, grid, ends, True)
+            return Prepared(plan, IntegerSum.of(plan.cells.visit_shares(seen, plan.lower, plan.upper)))
         values, basis, labels = read_curves(settings, None, X, groups)
         reading, grid = settings.reading, flat_grid(basis)
         matrix = matrix_on(values, basis, reading)
@@ -244,13 +246,6 @@ class PrivateQuantileCurves(Estimator):
         plan = self._plan(settings, count, labels, grid, basis.domain_range, False)
         pool = PooledQuantileCurves(settings, plan, basis)
         return Prepared(plan, pool.add_up(pool.rows_of(matrix), codes))
-
-    def _visits(
-        self, settings: Settings, X: object, groups: object
-    ) -> Prepared[QuantileCurvesPlan, IntegerSum]:
-        seen, grid, ends, labelled = pooled_observations(settings, X, groups)
-        plan = self._plan(settings, seen.units, labelled or None, grid, ends, True)
-        return Prepared(plan, IntegerSum.of(plan.cells.visit_shares(seen, plan.lower, plan.upper)))
 
     def _plan(
         self, settings: Settings, count: int, groups: object, grid: Floats,

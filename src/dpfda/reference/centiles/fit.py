@@ -175,15 +175,6 @@ class Posterior:
         return (slopes @ self.root) / safe[:, None], rough, untold / safe
 
 
-def terms_for(cells: int, known: bool, few: bool) -> Terms:
-    """How many terms a table with so many cells of time speaks for.
-
-    known: Whether the number of units is.
-    few: Whether units have few visits, at times of their own.
-    """
-    return Terms(min(cells, CENTRE), min(cells, SHAPE), cells if few else int(not known))
-
-
 def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: float) -> Posterior:
     """The laws that a noisy table speaks for.
 

@@ -30,10 +30,10 @@ from dpfda.spine.settings import Settings
 
 # Laws over which errors are expected: normal about ordinary curves, of such deviations.
 LAWS, QUICK = 6, 2
-DEVIATIONS = (0.05, 0.2)
-# What smooth laws leave out of real ones does not fall with the number of units: from so much to so much
-# of their scale, law by law. Chosen on half of the sets that the page on quantile curves names.
-LEFT_OUT = (0.02, 0.3)
+DEVIATIONS = 0.05 * 4 ** spread_evenly(LAWS, 1)[:, 0]
+# What smooth laws leave out of real ones does not fall with the number of units: in shares of their
+# scale, law by law. Chosen on half of the sets that the page on quantile curves names.
+LEFT_OUT = 0.02 * 15 ** spread_evenly(LAWS, 2)[:, 1]
 # Real curves bend more than ordinary ones, so that bands are so many times as wide. All sets were seen.
 WIDER = 1.2
 # A noise of curves is spread over about so many cells of time when the number of cells is chosen.
@@ -102,11 +102,11 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
 
     @cached_property
     def _fits(self) -> list[tuple[Posterior, float]]:
-        return [*self._few_fits, *map(self._fit, self._invented[QUICK:], _left_out()[QUICK:])]
+        return [*self._few_fits, *map(self._fit, self._invented[QUICK:], LEFT_OUT[QUICK:])]
 
     @cached_property
     def _few_fits(self) -> list[tuple[Posterior, float]]:
-        return [*map(self._fit, self._invented[:QUICK], _left_out())]
+        return [*map(self._fit, self._invented[:QUICK], LEFT_OUT)]
 
     @cached_property
     def _invented(self) -> list[Floats]:
@@ -117,12 +117,10 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         nodes, law = self.cells.nodes, self.table.law
         generator = np.random.Generator(np.random.Philox(key=37))
         centres = 0.25 + 0.5 * ordinary_curves(nodes.positions, LAWS)
-        low, high = DEVIATIONS
         edges = np.linspace(0.0, 1.0, self.cells.values + 1)
         edges[0], edges[-1] = -np.inf, np.inf
         found = []
-        for centre, place in zip(centres, spread_evenly(LAWS, 1)[:, 0], strict=True):
-            deviation = low * (high / low) ** float(place)
+        for centre, deviation in zip(centres, DEVIATIONS, strict=True):
             chances = np.diff(scipy.special.ndtr((edges - centre[:, None]) / deviation), axis=1)
             expected = nodes.summed(chances)
             # Whole curves are all seen in every cell of time, visits each in one.
@@ -145,12 +143,6 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         stated = float(np.mean([np.sum(root**2, axis=1) + rough for root, rough, _ in parts]))
         beside = left * float(np.mean(made.at(nodes.positions).scale))
         return made, math.hypot(math.sqrt(stated), beside)
-
-
-def _left_out() -> list[float]:
-    """What real laws have beside smooth ones, law by law, spread evenly on a logarithmic scale."""
-    low, high = LEFT_OUT
-    return [low * (high / low) ** float(place) for place in spread_evenly(LAWS, 2)[:, 1]]
 
 
 @planner

@@ -99,8 +99,7 @@ def bends(values: Floats, times: int) -> Floats:
     return np.pad(scipy.ndimage.maximum_filter1d(bent, 2 * step + 1, mode="nearest"), step, mode="edge")
 
 
-# For what the band is meant, and how often it held.
-AMONG = "releases of curves like ordinary ones"
+# How often the band held.
 SEEN = (
     ". On 19 sets of real curves, which had little part in setting its width, the band for 95% held the "
     "whole curve in 89 to 96 of 100 releases, of 300 to 10,000 units at epsilon 1"
@@ -355,7 +354,8 @@ class ReleasedQuantileCurves(Valued, OfShares):
         holds = f"the population's curve below which a share of {self.chosen:g} lies"
         units = str(self.about.get("value", "units of the data"))
         legend = f"the population's curve of {self.chosen:g}"
-        return (Claim("population", holds, units, legend=legend, among=AMONG, seen=SEEN),)
+        among = "releases of curves like ordinary ones"
+        return (Claim("population", holds, units, legend=legend, among=among, seen=SEEN),)
 
     @property
     def _contradicted(self) -> str:
@@ -428,10 +428,9 @@ class ReleasedQuantileCurves(Valued, OfShares):
             first=[said for said in (self._outermost, self._scarce, self._contradicted) if said],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
-                "and for as "
-                "much roughness as real curves had. Spikes and steps narrower than a cell of times are "
-                "missed, and the band does not tell of them. Of shares below .005 or above .995 nothing "
-                "is stated."
+                "and for as much roughness as real curves had. Spikes and steps narrower than a cell of "
+                "times are missed, and the band does not tell of them. Of shares below .005 or above "
+                ".995 nothing is stated."
             ],
             numbers={"levels": list(self.levels)},
             findings={"levels": said},
