@@ -114,15 +114,16 @@ class ReleasedCox(OnTime):
     @cached_property
     def model(self) -> Model:
         """What hazards are a product of."""
-        return Model(self.cells, self.terms, self.strata, self.version or 1)
+        return Model(self.cells, self.terms, self.strata)
 
     @cached_property
     def _combinations(self) -> Combinations:
-        return Combinations(self.model)
+        return Combinations(self.model, self.version or 1)
 
     @cached_property
     def _rounds(self) -> Rounds:
-        return Rounds(self.model, self.certificate.guarantee, self.neighbours, self.noise)
+        guarantee = self.certificate.guarantee
+        return Rounds(self.model, guarantee, self.neighbours, self.noise, self.version or 1)
 
     @cached_property
     def _law(self) -> tuple[Posterior, Floats]:

@@ -33,7 +33,7 @@ from dpfda.noise import NoiseLaw, gaussian_noise, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.survival.proportional import REACH, VERSION, Model, Posterior
 
 # Vectors have length at most 2^20; so many records are formed at a time, a public number.
 LENGTH_BITS, BLOCK = 20, 2**14
@@ -114,12 +114,15 @@ class Rounds:
     neighbours : Neighbours
     known : NoiseLaw, optional
         The law of a round's noise, where it was drawn; by default calibrated.
+    version : int
+        By which they were at their places.
     """
 
     model: Model
     guarantee: Guarantee
     neighbours: Neighbours
     known: NoiseLaw | None = None
+    version: int = VERSION
 
     @property
     def count(self) -> int:
@@ -296,7 +299,7 @@ class Walk:
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self._measured = mean[:hazards], cross, products, deviations
-        self.information = model.information(*self._measured, 1.0)
+        self.information = self._information(*self._measured)
         self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
@@ -306,16 +309,17 @@ class Walk:
         self._slopes.append((self.posterior.at, gradient))
         self.posterior = self.posterior.seen(gradient, self.information, self._noise)
 
-    def law(self) -> tuple[Posterior, Floats]:
-        """As `Model.law`, allowing for what the information may be.
+    def _information(self, *measured: Floats) -> Floats:
+        return self.rounds.model.information(*measured, 1.0 if self.rounds.version > 2 else math.inf)
 
-        One that noise makes too large would take the estimate for surer than it is, and less drawn by
+    def law(self) -> tuple[Posterior, Floats]:
+        """The law of the parameters, and what sampling adds to its covariance (P, P).
+
+        An information that noise makes too large would take the estimate for surer than it is, and less drawn by
         priors. So covariances are means over what effects' part of it may be, of what each says about
         the same estimate.
         """
-        at, before, model = self.posterior.at, self.before, self.rounds.model
-        if model.version < 3:
-            return model.law(self.posterior, before, self.information)
+        at, before = self.posterior.at, self.before
         expected, cross, products, deviations = self._measured
         place, gradient = np.mean(self._slopes, axis=0)
         noise = self._noise / len(self._slopes)
@@ -324,11 +328,10 @@ class Walk:
         for _ in range(DRAWS):
             moved = np.triu(generator.standard_normal(products.shape))
             moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
-            information = model.information(expected, cross, moved, deviations, 1.0)
+            information = self._information(expected, cross, moved, deviations)
             seen = before.from_here(place).seen(gradient, information, noise)
-            law, added = model.law(seen, before, information)
             apart = seen.covariance @ seen.weighted - at
-            covariance += law.covariance + np.multiply.outer(apart, apart)
-            sampling += added
+            covariance += seen.allowing(before) + np.multiply.outer(apart, apart)
+            sampling += seen.sampling(before, information)
         precision: Floats = np.asarray(DRAWS * np.linalg.inv(covariance))
         return Posterior(at, precision, precision @ at), np.asarray(sampling / DRAWS)

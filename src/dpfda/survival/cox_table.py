@@ -22,10 +22,10 @@ from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.survival.cox_joint import PLACES, Spread, joined
-from dpfda.survival.proportional import REACH, Model, Posterior, around
+from dpfda.survival.proportional import REACH, VERSION, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
-# Before version 4 a single number had fewer.
+# Before the fourth version a single number had fewer, of equal width.
 PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
 # By which power of how uneven a part of a number is a heap in it counts.
@@ -64,9 +64,12 @@ class Combinations:
     Parameters
     ----------
     model : Model
+    version : int
+        By which parts are.
     """
 
     model: Model
+    version: int = VERSION
 
     def __post_init__(self) -> None:
         if self._numbers not in PARTS or self.size > LARGEST_TABLE:
@@ -84,7 +87,7 @@ class Combinations:
     def _ends(self, covariate: Covariate) -> int:
         if covariate.bounds is None:
             return covariate.ends
-        return BEFORE if self.model.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
+        return BEFORE if self.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
 
     @property
     def size(self) -> int:
@@ -109,7 +112,7 @@ class Combinations:
         So whole numbers, and the many that may lie on a bound, are where they are taken to be.
         """
         parts = self._ends(covariate)
-        if self.model.version < 4 or parts == 1:
+        if self.version < 4 or parts == 1:
             return np.linspace(-1.0, 1.0, parts + 1)
         return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
 
@@ -119,7 +122,7 @@ class Combinations:
             np.eye(covariate.ends)[:, 1:] if covariate.bounds is None else centre[:, None]
             for covariate, centre in zip(self.model.terms.covariates, centres, strict=True)
         ]
-        return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*columns)]))
+        return np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
 
     @property
     def _within(self) -> Floats:
@@ -165,13 +168,14 @@ class Combinations:
         return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
 
     def _joined(
-        self, persons: Floats, deviation: float, terms: Floats, laws: Sequence[tuple[Floats, Floats]]
+        self, persons: Floats, deviation: float, laws: Sequence[tuple[Floats, Floats]]
     ) -> tuple[Floats, Floats]:
         """Terms (R, d) where numbers that go together are, and their mean covariance (d, d) there.
 
         persons: array (R,). Noisy numbers of units. laws: of each covariate, as of `_centres`.
         """
         covariates, within = self.model.terms.covariates, np.diag(self._within)
+        terms = self._terms([centre for centre, _ in laws])
         own = [axis for axis, each in enumerate(covariates) if each.bounds is not None]
         if len(own) < 2:
             return terms, within
@@ -187,7 +191,6 @@ class Combinations:
         means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
         first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
         places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
-        terms = terms.copy()
         terms[:, first] = means[:, *places].T
         within[np.ix_(first, first)] = inside
         return terms, within
@@ -292,7 +295,7 @@ class Combinations:
             deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
             for each in (self._died, self._lived)
         )
-        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation) if model.version > 4 else None
+        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation)
         start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
         estimate = start
         for _ in range(ROUNDS):
@@ -330,10 +333,8 @@ class Combinations:
         rates = hazards * factor
         # Of one count in the gradient: (S, R, each, J).
         moved = self._died - rates[..., None, :] * lived[:, None]
-        weights = np.ones_like(rates)
-        if model.version > 1:
-            noise = deviation**2 * np.sum(moved**2, axis=-2)
-            weights = self._weights(table, table @ lived, rates, noise, deviation)
+        noise = deviation**2 * np.sum(moved**2, axis=-2)
+        weights = self._weights(table, table @ lived, rates, noise, deviation)
         # Who has an event in a cell has it early where hazards are high.
         early = _until_event(rates) - 0.5
         events = table @ self._died
@@ -354,15 +355,9 @@ class Combinations:
 
     def _known(self, table: Floats, deviation: float) -> Known:
         """What noisy counts (S, R, each) tell of covariates and of those censored."""
-        terms, within, lived = self.terms, np.diag(self._within), self._lived[None]
         laws, rooms = self._centres(table.sum(axis=-1), deviation)
-        if self.model.version > 2:
-            terms = self._terms([centre for centre, _ in laws])
-        if self.model.version > 3:
-            lived = self._lived_by(table.sum(axis=1), deviation)
-        if self.model.version > 4:
-            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, laws)
-        return Known(terms, within, rooms, lived)
+        terms, within = self._joined(table.sum(axis=(0, 2)), deviation, laws)
+        return Known(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
