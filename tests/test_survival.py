@@ -16,8 +16,7 @@ from dpfda.survival.lifetimes import (
     CellNoise,
     expected,
     expected_shares,
-    parameters_of,
-    shares_with_slopes,
+    expected_with_slopes,
     table_draws,
 )
 from dpfda.survival.release import ReleasedSurvival
@@ -105,8 +104,8 @@ def test_competing_causes_are_aalen_and_johansens_incidences() -> None:
 @pytest.mark.parametrize("late", [False, True])
 def test_slopes_of_the_expected_table(late: bool) -> None:
     cells = LifeCells((0.0, 1.0), 6, ("a", "b"), (), late)
-    theta = np.random.default_rng(0).normal(0, 0.5, parameters_of(cells))
-    table, slopes = shares_with_slopes(theta, cells)
+    theta = np.random.default_rng(0).normal(0, 0.5, 2 * 6 + 3 + (4 if late else 0) + 1)
+    table, slopes = expected_with_slopes(theta, cells)
     steps = 1e-6 * np.eye(theta.size)
     each = [
         (expected(theta[None] + s, cells) - expected(theta[None] - s, cells))[0] / 2e-6 for s in steps

@@ -20,7 +20,7 @@ import numpy as np
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Numbers
 from dpfda.numerics.speed import remembered
 
 # Standard deviations of the path: of events, and of censoring.
@@ -31,6 +31,8 @@ LOWEST, HIGHEST = -12.0, 8.0
 STEPS, ENOUGH = 60, 1e-6
 # Of a step that is shortened, parts of its length.
 LENGTHS = 0.5 ** np.arange(1, 11)
+# A step of parameters for their slopes.
+TINY = 1e-100
 # Variance of a count beside its mean: an empty cell has some, and no hazard is quite smooth.
 SPARE = 0.5
 # Weight of a fit below which it is not drawn from.
@@ -175,9 +177,10 @@ def _fits(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
 ) -> list[tuple[float, _Posterior, Floats, Floats]]:
     """Log evidence, posterior, its mode and the precision there, under each prior."""
-    theta = np.zeros(parameters_of(cells))
-    theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
-    centre, rough, found = theta.copy(), _rough(noisy, cells), []
+    rough, found = _rough(noisy, cells), []
+    centre = np.zeros_like(rough)
+    centre[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
+    theta = centre
     for event in EVENT_SIZES:
         for censoring in CENSORING_SIZES:
             precision, log_det = _prior(cells, event, censoring, 1e-6 if size else 1.0)
@@ -222,7 +225,7 @@ class _Posterior:
 
     def slopes(self, theta: Floats) -> tuple[Floats, Floats]:
         """Derivatives of the objective, and about its second ones."""
-        mean, slopes = shares_with_slopes(theta, self.cells)
+        mean, slopes = expected_with_slopes(theta, self.cells)
         score = self.noise.log_density(self.noisy - mean, mean + SPARE)[1]
         known = self.noise.information(mean + SPARE)[:, None] * slopes
         first = slopes.T @ score + self.precision @ (theta - self.centre)
@@ -249,11 +252,6 @@ class _Posterior:
         return theta, value, second
 
 
-def parameters_of(cells: LifeCells) -> int:
-    """How many parameters the hazards in these cells have."""
-    return len(cells.causes) * cells.count + cells.coarse + (cells.coarse + 1) * cells.late + 1
-
-
 def _prior(cells: LifeCells, event: float, censoring: float, size: float) -> tuple[Floats, float]:
     """Precision of the parameters, and the logarithm of its determinant."""
     blocks = [_path(cells.count, event) for _ in cells.causes] + [_path(cells.coarse, censoring)]
@@ -268,26 +266,22 @@ def _path(count: int, size: float) -> Floats:
     return np.asarray(rough + LEVEL**2 + SLOPE**2 * np.outer(at - 0.5, at - 0.5))
 
 
-def hazards_of(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]:
-    """Hazards a cell of causes (.., causes, count) and censoring (.., count), and beginnings' shares."""
+def expected(theta: Numbers, cells: LifeCells) -> Numbers:
+    """Expected tables (q, each) for parameters (q, p), real or complex."""
     events = len(cells.causes) * cells.count
-    rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST))
-    causes = rates[..., :events].reshape(*theta.shape[:-1], len(cells.causes), cells.count)
-    causes *= cells.widths
+    logs = theta[:, : events + cells.coarse]
+    # Cut in their values alone: slopes go on.
+    rates = np.exp(logs + (np.clip(logs.real, LOWEST, HIGHEST) - logs.real))
+    causes = rates[:, :events].reshape(-1, len(cells.causes), cells.count) * cells.widths
+    censoring = np.repeat(rates[:, events:], cells.ratio, axis=1) * cells.widths
     if cells.late:
-        starts = scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1)
+        starts = scipy.special.softmax(theta[:, events + cells.coarse : -1], axis=1)
     else:
-        starts = np.zeros((*theta.shape[:-1], cells.coarse + 1))
-        starts[..., 0] = 1.0
-    return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1) * cells.widths, starts
+        starts = np.tile(np.eye(1, cells.coarse + 1), (len(theta), 1))
+    return np.asarray(expected_shares(causes, censoring, starts, cells) * np.exp(theta[:, -1:]))
 
 
-def expected(theta: Floats, cells: LifeCells) -> Floats:
-    """Expected tables (q, each) for parameters (q, p)."""
-    return expected_shares(*hazards_of(theta, cells), cells) * np.exp(theta[:, -1:])
-
-
-def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: LifeCells) -> Floats:
+def expected_shares(causes: Numbers, censoring: Numbers, starts: Numbers, cells: LifeCells) -> Numbers:
     """Shares (q, each) of the cells, for hazards (q, causes, count), (q, count) and shares of starts.
 
     Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
@@ -298,6 +292,7 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
     for j in range(cells.count):
         new = begun[:, j]
         there[:, j] = (risk + new / 2) * left[:, j]
+        # By rounding alone it may be less than nothing.
         risk = np.maximum(risk + new - there[:, j] * total[:, j], 0.0)
     events = there[:, None] * causes
     ended = (there * censoring).reshape(len(causes), cells.coarse, cells.ratio).sum(axis=2)
@@ -305,45 +300,13 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
     return np.concatenate([*parts, starts] if cells.late else parts, axis=1)
 
 
-def shares_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
-    """The expected table of one set of parameters, and its derivatives (each, p)."""
-    causes, censoring, starts = (part[0] for part in hazards_of(theta[None], cells))
-    kinds, count, ratio, size = len(causes), cells.count, cells.ratio, theta.size
-    events = kinds * count
-    table, slopes = np.zeros(cells.each), np.zeros((cells.each, size))
-    born = np.zeros((cells.coarse + 1, size))
-    if cells.late:
-        place = slice(events + cells.coarse, size - 1)
-        born[:, place] = np.diag(starts) - np.outer(starts, starts)
-        table[cells.exits :], slopes[cells.exits :] = starts, born
-    each, wide = np.arange(count), np.arange(count) // ratio
-    total = causes.sum(axis=0) + censoring
-    left = -np.expm1(-total) / total
-    bent = (np.exp(-total) - left) / total
-    rises, moves, there = np.zeros((count, size)), np.empty((count, size)), np.empty(count)
-    for kind in range(kinds):
-        rises[each, kind * count + each] = causes[kind]
-    rises[each, events + wide] = censoring
-    risk, moved = starts[0], born[0]
-    for j in range(count):
-        new, newly = (part[1 + wide[j]] * cells.portions[j] for part in (starts, born))
-        followed = risk + new / 2
-        there[j] = followed * left[j]
-        moves[j] = (moved + newly / 2) * left[j] + followed * bent[j] * rises[j]
-        risk = risk + new - there[j] * total[j]
-        moved = moved + newly - moves[j] * total[j] - there[j] * rises[j]
-    for kind in range(kinds):
-        rows = kind * count + each
-        table[rows], slopes[rows] = there * causes[kind], moves * causes[kind][:, None]
-        slopes[rows, rows] += table[rows]
-    coarse = events + np.arange(cells.coarse)
-    table[coarse] = (there * censoring).reshape(-1, ratio).sum(axis=1)
-    slopes[coarse] = (moves * censoring[:, None]).reshape(-1, ratio, size).sum(axis=1)
-    slopes[coarse, coarse] += table[coarse]
-    table[cells.exits - 1], slopes[cells.exits - 1] = risk, moved
-    scale = np.exp(theta[-1])
-    slopes[:, -1] = table
-    return table * scale, slopes * scale
+def expected_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
+    """The expected table (each,) of one set of parameters, and its derivatives (each, p).
+
+    By complex steps, which have no rounding by differences (Squire & Trapp 1998).
+    """
+    tables = expected(theta + 1j * TINY * np.eye(theta.size), cells)
+    return tables[0].real, tables.imag.T / TINY
 
 
 def _between(
