@@ -21,15 +21,13 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.survival.cox_joint import PLACES, Spread, joined
+from dpfda.survival.cox_joint import Spread, joined
 from dpfda.survival.proportional import REACH, VERSION, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
 # Before the fourth version a single number had fewer, of equal width.
 PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
-# By which power of how uneven a part of a number is a heap in it counts.
-HEAPED = 0.5
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
 # theirs, in units of that of a count.
 STEADY = 0.3
@@ -87,7 +85,7 @@ class Combinations:
     def _ends(self, covariate: Covariate) -> int:
         if covariate.bounds is None:
             return covariate.ends
-        return BEFORE if self.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
+        return BEFORE if self.version < 4 and self._numbers == 1 else PARTS[self._numbers]
 
     @property
     def size(self) -> int:
@@ -100,12 +98,6 @@ class Combinations:
         """Number of all counts."""
         return self.size * self.model.cells.each
 
-    @cached_property
-    def terms(self) -> Floats:
-        """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        edges = map(self._edges, self.model.terms.covariates)
-        return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
-
     def _edges(self, covariate: Covariate) -> Floats:
         """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
 
@@ -116,49 +108,6 @@ class Combinations:
             return np.linspace(-1.0, 1.0, parts + 1)
         return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
 
-    def _terms(self, centres: Sequence[Floats]) -> Floats:
-        """Terms (R, d), with numbers where they are in the parts of each covariate."""
-        columns = [
-            np.eye(covariate.ends)[:, 1:] if covariate.bounds is None else centre[:, None]
-            for covariate, centre in zip(self.model.terms.covariates, centres, strict=True)
-        ]
-        return np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
-
-    @property
-    def _within(self) -> Floats:
-        """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
-        found = [
-            np.full(
-                len(each.terms), 0.0 if each.bounds is None else np.sum(np.diff(self._edges(each)) ** 3)
-            )
-            for each in self.model.terms.covariates
-        ]
-        return np.asarray(np.concatenate(found) / 24)
-
-    def _centres(
-        self, persons: Floats, deviation: float
-    ) -> tuple[list[tuple[Floats, Floats]], list[Floats]]:
-        """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
-
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it: of that
-        half the slope. Also how far the mean may be from there, where so steep a part may be a heap at
-        one of its ends.
-        """
-        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, laws, rooms = persons.sum(axis=0).reshape(shape), [], []
-        for axis, covariate in enumerate(self.model.terms.covariates):
-            parts, edges = shape[axis], self._edges(covariate)
-            noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
-            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            middles = (edges[1:] + edges[:-1]) / 2
-            dense = np.log(np.maximum(numbers, noise) / wide)
-            steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
-            half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
-            beside = 1 / np.tanh(half) - 1 / half
-            laws.append((middles + beside * wide / 2, half))
-            rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
-        return laws, rooms
-
     def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
         """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
         usual, root = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
@@ -167,33 +116,34 @@ class Combinations:
         far = 2 * root
         return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
 
-    def _joined(
-        self, persons: Floats, deviation: float, laws: Sequence[tuple[Floats, Floats]]
-    ) -> tuple[Floats, Floats]:
-        """Terms (R, d) where numbers that go together are, and their mean covariance (d, d) there.
-
-        persons: array (R,). Noisy numbers of units. laws: of each covariate, as of `_centres`.
-        """
-        covariates, within = self.model.terms.covariates, np.diag(self._within)
-        terms = self._terms([centre for centre, _ in laws])
-        own = [axis for axis, each in enumerate(covariates) if each.bounds is not None]
-        if len(own) < 2:
-            return terms, within
+    def _covariates(self, persons: Floats, deviation: float) -> tuple[Floats, Floats, list[Floats]]:
+        """Of noisy numbers of units (R,) what `Known` has: terms, within and rooms."""
+        covariates = self.model.terms.covariates
         shape = [self._ends(each) for each in covariates]
-        table, spreads = persons.reshape(shape), []
+        table, own = persons.reshape(shape), [n for n, each in enumerate(covariates) if each.bounds]
+        spreads = []
         for axis in own:
             numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
             least = deviation * (self.cells / shape[axis]) ** 0.5
-            edges, count = self._edges(covariates[axis]), PLACES[len(own)]
-            spreads.append(Spread.of(np.maximum(numbers, least), edges, *laws[axis], count))
-        rest = tuple(axis for axis in range(len(shape)) if axis not in own)
-        numbers = table.sum(axis=rest)
-        means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
+            spreads.append(Spread(np.maximum(numbers, least), self._edges(covariates[axis])))
+        known = dict(zip(own, spreads, strict=True))
+        columns = [
+            known[axis].centres[:, None] if axis in known else np.eye(each.ends)[:, 1:]
+            for axis, each in enumerate(covariates)
+        ]
+        terms = np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
         first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
-        places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
-        terms[:, first] = means[:, *places].T
-        within[np.ix_(first, first)] = inside
-        return terms, within
+        within = np.zeros((self.model.effects,) * 2)
+        within[first, first] = [np.sum(np.diff(each.edges) ** 3) / 24 for each in spreads]
+        if len(own) > 1:
+            numbers = table.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in own))
+            means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
+            places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
+            terms[:, first], within[np.ix_(first, first)] = means[:, *places].T, inside
+        rooms = [
+            known[axis].rooms if axis in known else np.zeros(shape[axis]) for axis in range(len(shape))
+        ]
+        return terms, within, rooms
 
     def _heaped(
         self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
@@ -290,22 +240,23 @@ class Combinations:
         table = counts.reshape(model.baselines, -1, model.cells.each)
         known = self._known(table, deviation)
         events, exposed = (table @ each for each in (self._died, known.lived))
-        root = self.terms.shape[0] ** 0.5
+        root = table.shape[1] ** 0.5
         seen, spent = (
             deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
             for each in (self._died, self._lived)
         )
         mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation)
         start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
-        estimate = start
-        for _ in range(ROUNDS):
-            gradient, noise, information, _, _ = self._slope(table, table, known, estimate.at, deviation)
-            estimate = start.from_here(estimate.at).seen(gradient, information, noise)
+
+        def led(before: Posterior, place: Floats, steps: int) -> Floats:
+            for _ in range(steps):
+                gradient, noise, information, *_ = self._slope(table, table, known, place, deviation)
+                place = before.from_here(place).seen(gradient, information, noise).at
+            return place
+
+        at = led(start, start.at, ROUNDS)
         # Intervals are of laws under looser priors, at the place to which these lead.
-        before, place = start.loosened(model.effects), estimate.at
-        for _ in range(ROUNDS // 2):
-            gradient, noise, information, _, _ = self._slope(table, table, known, place, deviation)
-            place = before.from_here(place).seen(gradient, information, noise).at
+        place = led(start.loosened(model.effects), at, ROUNDS // 2)
         generator, laws = np.random.Generator(np.random.Philox(key=6)), []
         for _ in range(DRAWS):
             moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
@@ -316,7 +267,7 @@ class Combinations:
             law = start.from_here(place).seen(gradient, information, noise)
             spread = information @ np.linalg.solve(sampling, information)
             laws.append((law, spread, lacking))
-        return around(model, estimate.at, laws, start)
+        return around(model, at, laws, start)
 
     def _slope(
         self, table: Floats, other: Floats, known: Known, at: Floats, deviation: float
@@ -355,8 +306,7 @@ class Combinations:
 
     def _known(self, table: Floats, deviation: float) -> Known:
         """What noisy counts (S, R, each) tell of covariates and of those censored."""
-        laws, rooms = self._centres(table.sum(axis=-1), deviation)
-        terms, within = self._joined(table.sum(axis=(0, 2)), deviation, laws)
+        terms, within, rooms = self._covariates(table.sum(axis=(0, 2)), deviation)
         return Known(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
