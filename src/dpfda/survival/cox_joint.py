@@ -52,7 +52,7 @@ class Spread:
         wide, middles = np.diff(self.edges), (self.edges[1:] + self.edges[:-1]) / 2
         dense = np.log(self.numbers / wide)
         steep = wide * np.gradient(dense, middles) if dense.size > 1 else np.zeros(1)
-        return np.where(np.abs(steep) < 1e-3, 1e-3, steep)
+        return np.asarray(np.where(np.abs(steep) < 1e-3, 1e-3, steep))
 
     @property
     def _beside(self) -> Floats:
@@ -76,7 +76,7 @@ class Spread:
         steep, middle = self.steep[:, None], (np.arange(count) + 0.5) / count
         inside = np.log1p(middle * np.expm1(steep)) / steep
         off = np.diff(self.edges)[:, None] * (inside - inside.mean(axis=1)[:, None])
-        return self.centres[:, None] + off
+        return np.asarray(self.centres[:, None] + off)
 
     def masses(self, count: int) -> Floats:
         """Of the places (a, count)."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Self
 
@@ -81,26 +81,22 @@ class FollowedUp:
         strata: Integers, levels: Integers, usable: Flags,
     ) -> Self:  # fmt: skip
         """From times (n,), causes (n,), negative where censored, and a column of each covariate."""
-        edges = model.cells.edges
-        event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, model.cells.count - 1)
-        event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
+        cells, edges = model.cells, model.cells.edges
+        place = cells.ends(times, ends)
+        event = np.where(place < len(cells.causes) * cells.count, place % cells.count, -1)
         # Events of a whole step of time happen in the middle of it.
-        inside = np.minimum(times, edges[-1]) - (event >= 0) * (model.cells.step or 0.0) / 2
+        inside = np.minimum(times, edges[-1]) - (event >= 0) * (cells.step or 0.0) / 2
         exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
-        rows: list[Floats] = []
-        for each, column in zip(model.terms.covariates, columns, strict=True):
-            if each.bounds is not None:
-                rows.append(np.asarray(column, dtype=np.float64)[None])
-            else:
-                rows.append(np.equal.outer(np.arange(1, each.ends), column).astype(np.float64))
-        return cls(exposures, event, np.concatenate(rows), strata, levels, usable)
+        rows = [
+            np.equal.outer(np.arange(1, each.ends), column) if each.bounds is None else column[None]
+            for each, column in zip(model.terms.covariates, columns, strict=True)
+        ]
+        terms = np.concatenate(rows, dtype=np.float64)
+        return cls(exposures, event, terms, strata, levels, usable)
 
     def part(self, rows: slice) -> FollowedUp:
         """Some of them."""
-        return FollowedUp(
-            self.exposures[:, rows], self.cell[rows], self.terms[:, rows], self.strata[rows],
-            self.levels[rows], self.usable[rows],
-        )  # fmt: skip
+        return FollowedUp(*(getattr(self, each.name)[..., rows] for each in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,20 +223,6 @@ class Rounds:
         return walk
 
 
-def slope_clip(seen: float, hazard: float) -> float:
-    """Length to which slopes are clipped: the less noise there is, the more is paid for those far off.
-
-    Parameters
-    ----------
-    seen : float
-        Events beside the noise in their number.
-    hazard : float
-        Expected events of a record that is followed to the end.
-    """
-    wide = min(max(0.4 * math.log10(max(seen, 1.0)), 0.4), 2.0)
-    return min(max(1 + wide * hazard, SLOPE_CLIPS[0]), SLOPE_CLIPS[1])
-
-
 class Walk:
     """Where the rounds have led, from public numbers and what was released."""
 
@@ -270,11 +252,17 @@ class Walk:
             self.clip = self._next_clip()
 
     def _next_clip(self) -> float:
+        """Length to which vectors are clipped.
+
+        That of slopes follows expected events of a record that is followed to the end: the less noise
+        there is beside all events, the more is paid for those far off.
+        """
         if self.kind == INFORM:
             return INFORM_CLIP
         hazards = np.exp(self.before.at[: self.rounds.model.hazards])
         most = float(hazards.reshape(self.rounds.model.baselines, -1).sum(axis=1).max())
-        return slope_clip(self._seen, most)
+        wide = min(max(0.4 * math.log10(max(self._seen, 1.0)), 0.4), 2.0)
+        return min(max(1 + wide * most, SLOPE_CLIPS[0]), SLOPE_CLIPS[1])
 
     def _begin(self, sums: Floats, deviation: float) -> None:
         model = self.rounds.model
@@ -309,15 +297,18 @@ class Walk:
         self._slopes.append((self.posterior.at, gradient))
         self.posterior = self.posterior.seen(gradient, self.information, self._noise)
 
-    def _information(self, *measured: Floats) -> Floats:
-        return self.rounds.model.information(*measured, 1.0 if self.rounds.version > 2 else math.inf)
+    def _information(
+        self, expected: Floats, cross: Floats, products: Floats, deviations: Floats
+    ) -> Floats:
+        raised = 1.0 if self.rounds.version > 2 else math.inf
+        return self.rounds.model.information(expected, cross, products, deviations, raised)
 
     def law(self) -> tuple[Posterior, Floats]:
         """The law of the parameters, and what sampling adds to its covariance (P, P).
 
-        An information that noise makes too large would take the estimate for surer than it is, and less drawn by
-        priors. So covariances are means over what effects' part of it may be, of what each says about
-        the same estimate.
+        An information that noise makes too large would take the estimate for surer than it is, and less
+        drawn by priors. So covariances are means over what effects' part of it may be, of what each says
+        about the same estimate.
         """
         at, before = self.posterior.at, self.before
         expected, cross, products, deviations = self._measured

@@ -11,13 +11,12 @@ however many cells there are.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -45,13 +44,13 @@ class Known:
 
     terms: array (R, d). Where the covariates of a combination are.
     within: array (d, d). Their mean covariance there.
-    rooms: Of each covariate, how far means of parts may be from there.
+    rooms: Of each number, by its place among covariates, how far means of parts may be from there.
     lived: array (S or 1, each, J). Share of each cell of time that a follow-up with an exit covers.
     """
 
     terms: Floats
     within: Floats
-    rooms: Sequence[Floats]
+    rooms: Mapping[int, Floats]
     lived: Floats
 
 
@@ -70,43 +69,49 @@ class Combinations:
     version: int = VERSION
 
     def __post_init__(self) -> None:
-        if self._numbers not in PARTS or self.size > LARGEST_TABLE:
+        if len(self._columns) not in PARTS or self.size > LARGEST_TABLE:
             raise ParameterError(
                 "covariates",
                 f"have at most {LARGEST_TABLE} combinations of levels and parts of numbers in a table",
-                f"{self.size if self._numbers in PARTS else 'more than four numbers'}",
+                f"{self.size if len(self._columns) in PARTS else 'more than four numbers'}",
                 "Set delta (for example 1e-6) or rho, which take any number; or leave some out.",
             )
 
-    @property
-    def _numbers(self) -> int:
-        return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
+    @cached_property
+    def _columns(self) -> dict[int, int]:
+        """Which covariates are numbers, and which of the terms each of these is."""
+        covariates = self.model.terms.covariates
+        first = np.cumsum([0, *(len(each.terms) for each in covariates)]).tolist()
+        return {axis: first[axis] for axis, each in enumerate(covariates) if each.bounds is not None}
 
-    def _ends(self, covariate: Covariate) -> int:
-        if covariate.bounds is None:
-            return covariate.ends
-        return BEFORE if self.version < 4 and self._numbers == 1 else PARTS[self._numbers]
+    @cached_property
+    def _edges(self) -> Floats:
+        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
+
+        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
+        """
+        count = len(self._columns)
+        parts = PARTS[count]
+        if self.version < 4:
+            return np.linspace(-1.0, 1.0, (BEFORE if count == 1 else parts) + 1)
+        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        """Number of parts or levels of each covariate."""
+        covariates = enumerate(self.model.terms.covariates)
+        parts = self._edges.size - 1
+        return tuple(parts if axis in self._columns else each.ends for axis, each in covariates)
 
     @property
     def size(self) -> int:
         """Number of combinations, strata among them."""
-        terms = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        return self.model.baselines * int(np.prod(terms, dtype=np.int64))
+        return self.model.baselines * int(np.prod(self._shape, dtype=np.int64))
 
     @property
     def cells(self) -> int:
         """Number of all counts."""
         return self.size * self.model.cells.each
-
-    def _edges(self, covariate: Covariate) -> Floats:
-        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
-
-        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
-        """
-        parts = self._ends(covariate)
-        if self.version < 4 or parts == 1:
-            return np.linspace(-1.0, 1.0, parts + 1)
-        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
 
     def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
         """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
@@ -116,61 +121,28 @@ class Combinations:
         far = 2 * root
         return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
 
-    def _covariates(self, persons: Floats, deviation: float) -> tuple[Floats, Floats, list[Floats]]:
-        """Of noisy numbers of units (R,) what `Known` has: terms, within and rooms."""
-        covariates = self.model.terms.covariates
-        shape = [self._ends(each) for each in covariates]
-        table, own = persons.reshape(shape), [n for n, each in enumerate(covariates) if each.bounds]
-        spreads = []
-        for axis in own:
-            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            least = deviation * (self.cells / shape[axis]) ** 0.5
-            spreads.append(Spread(np.maximum(numbers, least), self._edges(covariates[axis])))
-        known = dict(zip(own, spreads, strict=True))
-        columns = [
-            known[axis].centres[:, None] if axis in known else np.eye(each.ends)[:, 1:]
-            for axis, each in enumerate(covariates)
-        ]
-        terms = np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
-        first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
-        within = np.zeros((self.model.effects,) * 2)
-        within[first, first] = [np.sum(np.diff(each.edges) ** 3) / 24 for each in spreads]
-        if len(own) > 1:
-            numbers = table.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in own))
-            means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
-            places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
-            terms[:, first], within[np.ix_(first, first)] = means[:, *places].T, inside
-        rooms = [
-            known[axis].rooms if axis in known else np.zeros(shape[axis]) for axis in range(len(shape))
-        ]
-        return terms, within, rooms
-
     def _heaped(
-        self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
+        self, expected: Floats, terms: Floats, effects: Floats, rooms: Mapping[int, Floats]
     ) -> Floats:
         """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
 
-        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of covariates.
+        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of numbers.
         """
-        shape, found, place = [len(each) for each in rooms], [], 0
-        parts = np.indices(shape).reshape(len(shape), -1)
-        for own, covariate in enumerate(self.model.terms.covariates):
-            if covariate.bounds is not None:
-                for part, room in enumerate(rooms[own]):
-                    moved = expected * ((parts[own] == part) * room * effects[place])[:, None]
-                    cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
-                    found.append(np.concatenate([cells, slopes]))
-            place += len(covariate.terms)
+        found, parts = [], np.indices(self._shape).reshape(len(self._shape), -1)
+        for axis, room in rooms.items():
+            for part, far in enumerate(room * effects[self._columns[axis]]):
+                moved = expected * ((parts[axis] == part) * far)[:, None]
+                cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
+                found.append(np.concatenate([cells, slopes]))
         return np.array(found).reshape(-1, self.model.parameters).T
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
         place = strata.astype(np.int64)
-        for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
-            parts = self._ends(covariate)
-            own = column
-            if covariate.bounds is not None:
-                own = np.searchsorted(self._edges(covariate)[1:-1], column, "right")
+        for axis, (parts, column) in enumerate(zip(self._shape, columns, strict=True)):
+            own = (
+                np.searchsorted(self._edges[1:-1], column, "right") if axis in self._columns else column
+            )
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -306,7 +278,26 @@ class Combinations:
 
     def _known(self, table: Floats, deviation: float) -> Known:
         """What noisy counts (S, R, each) tell of covariates and of those censored."""
-        terms, within, rooms = self._covariates(table.sum(axis=(0, 2)), deviation)
+        persons = table.sum(axis=(0, 2)).reshape(self._shape)
+        every, spreads = range(persons.ndim), {}
+        for axis in self._columns:
+            numbers = persons.sum(axis=tuple(other for other in every if other != axis))
+            least = deviation * (self.cells / numbers.size) ** 0.5
+            spreads[axis] = Spread(np.maximum(numbers, least), self._edges)
+        columns = [
+            spreads[axis].centres[:, None] if axis in spreads else np.eye(levels)[:, 1:]
+            for axis, levels in enumerate(self._shape)
+        ]
+        terms = np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
+        first, within = [*self._columns.values()], np.zeros((self.model.effects,) * 2)
+        within[first, first] = np.sum(np.diff(self._edges) ** 3) / 24
+        if len(first) > 1:
+            numbers = persons.sum(axis=tuple(axis for axis in every if axis not in spreads))
+            noise = deviation * (self.cells / numbers.size) ** 0.5
+            means, within[np.ix_(first, first)] = joined(numbers, [*spreads.values()], noise)
+            places = np.indices(self._shape).reshape(persons.ndim, -1)[[*spreads]]
+            terms[:, first] = means[:, *places].T
+        rooms = {axis: each.rooms for axis, each in spreads.items()}
         return Known(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:

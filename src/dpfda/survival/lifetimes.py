@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
-from dpfda.numerics.arrays import Floats, Numbers
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.speed import remembered
 
+# Complex where slopes are taken.
+RealOrComplex = NDArray[Any]
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
 # Correlation length, as a share of the domain; standard deviations of level and slope.
@@ -124,7 +128,7 @@ def table_draws(
     Parameters
     ----------
     noisy : array (cells.size,)
-        Numbers of persons, with noise.
+        RealOrComplex of persons, with noise.
     cells : LifeCells
     noise : CellNoise
         On each cell.
@@ -266,7 +270,7 @@ def _path(count: int, size: float) -> Floats:
     return np.asarray(rough + LEVEL**2 + SLOPE**2 * np.outer(at - 0.5, at - 0.5))
 
 
-def expected(theta: Numbers, cells: LifeCells) -> Numbers:
+def expected(theta: RealOrComplex, cells: LifeCells) -> RealOrComplex:
     """Expected tables (q, each) for parameters (q, p), real or complex."""
     events = len(cells.causes) * cells.count
     logs = theta[:, : events + cells.coarse]
@@ -281,7 +285,9 @@ def expected(theta: Numbers, cells: LifeCells) -> Numbers:
     return np.asarray(expected_shares(causes, censoring, starts, cells) * np.exp(theta[:, -1:]))
 
 
-def expected_shares(causes: Numbers, censoring: Numbers, starts: Numbers, cells: LifeCells) -> Numbers:
+def expected_shares(
+    causes: RealOrComplex, censoring: RealOrComplex, starts: RealOrComplex, cells: LifeCells
+) -> RealOrComplex:
     """Shares (q, each) of the cells, for hazards (q, causes, count), (q, count) and shares of starts.
 
     Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
