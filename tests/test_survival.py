@@ -14,10 +14,10 @@ from dpfda.survival.lifetables import equality, life_table
 from dpfda.survival.lifetimes import (
     SPARE,
     CellNoise,
+    drawn_tables,
     expected,
     expected_shares,
     expected_with_slopes,
-    table_draws,
 )
 from dpfda.survival.release import ReleasedSurvival
 
@@ -163,7 +163,7 @@ def test_draws_keep_the_public_number_and_are_not_negative() -> None:
     cells = LifeCells((0.0, 1.0), 8)
     generator = np.random.default_rng(5)
     noisy = generator.laplace(0, 2, cells.size) + 200 / cells.size
-    drawn = table_draws(noisy, cells, CellNoise(8**0.5, True), 200.0, generator, 300)
+    drawn = drawn_tables(noisy, cells, CellNoise(8**0.5, True), 200.0, 300)
     assert drawn.shape == (300, 1, cells.size)
     assert drawn.min() >= 0
     assert np.abs(drawn.sum(axis=(1, 2)) - 200).mean() < 2
@@ -277,7 +277,7 @@ def test_level_and_power_of_the_test(ratio: float) -> None:
         ends = cells.ends(np.minimum(died, left), np.where(died <= left, 0, -1))
         table = np.bincount(member * cells.each + ends, minlength=cells.size)
         noisy = table + generator.laplace(0, 2, cells.size)
-        means = table_draws(noisy, cells, noise, 400.0, generator, 60).mean(axis=0)
+        means = drawn_tables(noisy, cells, noise, 400.0, 60).mean(axis=0)
         found += equality(noisy.reshape(2, -1), means, cells, noise, None, 199)[1] <= 0.1
     assert found < 9 if ratio == 1 else found > 15
 

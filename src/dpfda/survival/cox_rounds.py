@@ -236,6 +236,7 @@ class Walk:
         self._measured: tuple[Floats, Floats, Floats, Floats]
         self._slopes: list[tuple[Floats, Floats]] = []
         self._noise: Floats
+        self._raised = 1.0 if rounds.version > 2 else math.inf
 
     @property
     def kind(self) -> str:
@@ -287,7 +288,7 @@ class Walk:
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self._measured = mean[:hazards], cross, products, deviations
-        self.information = self._information(*self._measured)
+        self.information = model.information(*self._measured, self._raised)
         self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
@@ -297,12 +298,6 @@ class Walk:
         self._slopes.append((self.posterior.at, gradient))
         self.posterior = self.posterior.seen(gradient, self.information, self._noise)
 
-    def _information(
-        self, expected: Floats, cross: Floats, products: Floats, deviations: Floats
-    ) -> Floats:
-        raised = 1.0 if self.rounds.version > 2 else math.inf
-        return self.rounds.model.information(expected, cross, products, deviations, raised)
-
     def law(self) -> tuple[Posterior, Floats]:
         """The law of the parameters, and what sampling adds to its covariance (P, P).
 
@@ -310,7 +305,7 @@ class Walk:
         drawn by priors. So covariances are means over what effects' part of it may be, of what each says
         about the same estimate.
         """
-        at, before = self.posterior.at, self.before
+        at, before, model = self.posterior.at, self.before, self.rounds.model
         expected, cross, products, deviations = self._measured
         place, gradient = np.mean(self._slopes, axis=0)
         noise = self._noise / len(self._slopes)
@@ -319,7 +314,7 @@ class Walk:
         for _ in range(DRAWS):
             moved = np.triu(generator.standard_normal(products.shape))
             moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
-            information = self._information(expected, cross, moved, deviations)
+            information = model.information(expected, cross, moved, deviations, self._raised)
             seen = before.from_here(place).seen(gradient, information, noise)
             apart = seen.covariance @ seen.weighted - at
             covariance += seen.allowing(before) + np.multiply.outer(apart, apart)

@@ -152,10 +152,8 @@ class Combinations:
         cells = self.model.cells
         count = cells.count
         halves = np.tril(np.ones((count, count)), -1) + np.eye(count) / 2
-        rows = [*halves] * len(cells.causes)
-        for own in np.eye(cells.coarse):
-            rows.append(cells.spread(own) @ halves)
-        return frozen(np.array([*rows, np.ones(count)]))
+        censored = cells.spread(np.eye(cells.coarse)) @ halves
+        return frozen(np.concatenate([*[halves] * len(cells.causes), censored, np.ones((1, count))]))
 
     def _lived_by(self, counts: Floats, deviation: float) -> Floats:
         """As `_lived`, (S, each, J), where all leave a cell of censoring at one rate, which counts tell.

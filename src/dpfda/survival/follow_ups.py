@@ -102,11 +102,9 @@ class Coding:
 
     def words(self, invalid: str) -> str:
         """What a release says of the codes."""
-        rest = (
-            "follow-ups of any other code were left out"
-            if invalid == "repair"
-            else "any other is refused"
-        )
+        rest = "any other is refused"
+        if invalid == "repair":
+            rest = "follow-ups of any other code were left out"
         return f"in the data {self.describe()}; {rest}"
 
     def refuse_others(self, ends: Integers) -> None:

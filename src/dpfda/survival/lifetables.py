@@ -307,16 +307,15 @@ def _null_tables(
     for group, mean in enumerate(means):
         ended = cells.spread(mean[last : cells.exits - 1])
         censoring = ended / np.maximum(exposure[group], 1e-3)
-        starts = np.zeros(cells.coarse + 1)
-        starts[0] = 1.0
+        starts = np.eye(1, cells.coarse + 1)
         if cells.late:
-            starts = mean[cells.exits :] / mean[cells.exits :].sum()
-        shares = expected_shares(rates[None], censoring[None] + 1e-12, starts[None], cells)[0]
+            starts = mean[None, cells.exits :] / mean[cells.exits :].sum()
+        shares = expected_shares(rates[None], censoring[None] + 1e-12, starts, cells)[0]
         size = max(1, round(float(mean[: cells.exits].sum())))
         exits = shares[: cells.exits] / shares[: cells.exits].sum()
         tables[:, group, : cells.exits] = generator.multinomial(size, exits, draws)
         if cells.late:
-            tables[:, group, cells.exits :] = generator.multinomial(size, starts, draws)
+            tables[:, group, cells.exits :] = generator.multinomial(size, starts[0], draws)
     spread = noise.scale if noise.laplace else noise.deviation
     drawn = generator.laplace if noise.laplace else generator.normal
     return tables + drawn(0.0, spread, tables.shape)

@@ -110,20 +110,7 @@ class CellNoise:
 def drawn_tables(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None, draws: int
 ) -> Floats:
-    """As `table_draws`, from a fixed key."""
-    generator = np.random.Generator(np.random.Philox(key=0))
-    return frozen(table_draws(noisy, cells, noise, size, generator, draws))
-
-
-def table_draws(
-    noisy: Floats,
-    cells: LifeCells,
-    noise: CellNoise,
-    size: float | None,
-    generator: np.random.Generator,
-    draws: int,
-) -> Floats:
-    """Draws (draws, groups, each) of the table without noise.
+    """Draws (draws, groups, each) of the table without noise, from a fixed key.
 
     Parameters
     ----------
@@ -135,21 +122,21 @@ def table_draws(
     size : float or None
         Number of persons in all groups, where it is public.
     """
-    seen = noisy.reshape(cells.groups, cells.each)
+    generator = np.random.Generator(np.random.Philox(key=0))
     tables, rooms = [], []
-    for group in seen:
+    for group in noisy.reshape(cells.groups, cells.each):
         known = size if cells.groups == 1 else None
         means = _means(group, cells, noise, known, generator, draws)
         tables.append(noise.given(np.broadcast_to(group, means.shape), means, generator))
         rooms.append(means * noise.deviation**2 / (means + noise.deviation**2))
     table, room = np.stack(tables, axis=1), np.stack(rooms, axis=1)
     if size is None:
-        return table
+        return frozen(table)
     # The total is known without noise: what is missing goes where there is room for error.
     for part in (slice(0, cells.exits), slice(cells.exits, cells.each))[: cells.parts]:
         total, space = (x[..., part].sum(axis=(1, 2), keepdims=True) for x in (table, room))
         table[..., part] += room[..., part] * (size - total) / space
-    return np.maximum(table, 0.0)
+    return frozen(np.maximum(table, 0.0))
 
 
 def _means(

@@ -89,18 +89,13 @@ class Model:
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
-        means, own = [], []
-        for covariate in self.terms.covariates:
-            share = 0.0 if covariate.bounds is not None else 1 / covariate.ends
-            means += [share] * len(covariate.terms)
-            own.append(np.eye(len(covariate.terms)) * (share or 1 / 3))
-        first = np.array(means)
-        products, start = np.multiply.outer(first, first), 0
-        for block in own:
-            stop = start + len(block)
-            products[start:stop, start:stop] = block
-            start = stop
-        return frozen(first), frozen(products)
+        covariates = self.terms.covariates
+        of = np.repeat(np.arange(len(covariates)), [len(each.terms) for each in covariates])
+        means = np.array([0.0 if each.bounds else 1 / each.ends for each in covariates])[of]
+        # Two levels of one covariate are never seen together.
+        own = np.diag(np.where(means > 0, means, 1 / 3))
+        products = np.where(np.equal.outer(of, of), own, np.multiply.outer(means, means))
+        return frozen(means), frozen(products)
 
     def stratum(self, levels: dict[str, str]) -> int:
         """Place of the stratum of stated levels; the first level where one is not stated."""

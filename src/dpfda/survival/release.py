@@ -26,7 +26,7 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import NoisyShares, domain_words, used_units
+from dpfda.releases.shares import NoisyShares, used_units
 from dpfda.survival.curve import STATED, LifeCurve
 from dpfda.survival.lifetables import equality
 from dpfda.views import Line, View
@@ -265,10 +265,6 @@ class ReleasedSurvival(LifeCurve):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         columns = super()._columns(at, asked)
         where = at[:, 0]
-        columns["hazard"] = (
-            np.asarray(self.hazard(where)),
-            "rate of events of those still without one, a unit of time",
-        )
         followed = np.asarray(self.at_risk(where))
         columns["at_risk"] = followed, f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
@@ -363,10 +359,9 @@ class ReleasedSurvival(LifeCurve):
         tested = {"groups": str(self.test())} if self.levels else {}
         said, numbers, found = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
-        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
-            public=[*coding, domain_words(self)],
+            public=self._public_facts,
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
             first=self._unknown,
@@ -415,7 +410,10 @@ class ReleasedSurvival(LifeCurve):
             },
             "mean_time_differences": {name: gap.restricted_mean() for name, gap in gaps},
         }
-        medians, risks, all_like, means = map(_listed, found.values())
+        medians, risks, all_like, means = (
+            "; ".join(f"{name}: {estimate}" for name, estimate in parts.items())
+            for parts in found.values()
+        )
         said = [
             f"Medians of these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
@@ -430,8 +428,3 @@ class ReleasedSurvival(LifeCurve):
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
-
-
-def _listed(arms: Mapping[str, Estimate]) -> str:
-    """Medians of groups, in words."""
-    return "; ".join(f"{name}: {median}" for name, median in arms.items())
