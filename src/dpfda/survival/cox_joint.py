@@ -100,12 +100,12 @@ def correlation(counts: Floats, pair: Sequence[Spread], deviation: float, count:
     noise = deviation * float(np.sqrt(np.sum(first**2) * np.sum(second**2))) / whole
     seen *= max(0.0, 1 - noise**2 / max(seen**2, 1e-300))
     mass = np.multiply.outer(*(each.masses(count).ravel() for each in pair))
-    product = np.multiply.outer(np.repeat(first, count), np.repeat(second, count))
     squares = np.add.outer(rows.ravel() ** 2, columns.ravel() ** 2)
     crossed, means = np.multiply.outer(rows.ravel(), columns.ravel()), []
     for tried in TRIED:
         weights = mass * np.exp(-(tried**2 * squares - 2 * tried * crossed) / (2 * (1 - tried**2)))
-        means.append(np.sum(weights * product) / np.sum(weights))
+        weights = weights.reshape(first.size, count, second.size, count).sum(axis=(1, 3))
+        means.append(float(first @ weights @ second / weights.sum()))
     return float(np.interp(seen, np.maximum.accumulate(means), TRIED))
 
 

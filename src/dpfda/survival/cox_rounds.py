@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
 
@@ -289,14 +289,15 @@ class Walk:
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self._measured = mean[:hazards], cross, products, deviations
         self.information = model.information(*self._measured, self._raised)
-        self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
+        self.posterior, self._slopes = replace(self.before, at=self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
         model, weight = self.rounds.model, self.rounds.weight
         scale = np.repeat([BASELINE, weight], [model.hazards, model.effects])
         self._noise, gradient = (deviation / scale) ** 2, sums[: model.parameters] / scale
-        self._slopes.append((self.posterior.at, gradient))
-        self.posterior = self.posterior.seen(gradient, self.information, self._noise)
+        at = self.posterior.at
+        self._slopes.append((at, gradient))
+        self.posterior = self.posterior.seen(at, gradient, self.information, self._noise)
 
     def law(self) -> tuple[Posterior, Floats]:
         """The law of the parameters, and what sampling adds to its covariance (P, P).
@@ -315,7 +316,7 @@ class Walk:
             moved = np.triu(generator.standard_normal(products.shape))
             moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
             information = model.information(expected, cross, moved, deviations, self._raised)
-            seen = before.from_here(place).seen(gradient, information, noise)
+            seen = before.seen(place, gradient, information, noise)
             apart = seen.covariance @ seen.weighted - at
             covariance += seen.allowing(before) + np.multiply.outer(apart, apart)
             sampling += seen.sampling(before, information)

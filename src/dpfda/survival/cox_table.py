@@ -221,7 +221,7 @@ class Combinations:
         def led(before: Posterior, place: Floats, steps: int) -> Floats:
             for _ in range(steps):
                 gradient, noise, information, *_ = self._slope(table, table, known, place, deviation)
-                place = before.from_here(place).seen(gradient, information, noise).at
+                place = before.seen(place, gradient, information, noise).at
             return place
 
         at = led(start, start.at, ROUNDS)
@@ -234,7 +234,7 @@ class Combinations:
             gradient, noise, information, sampling, lacking = self._slope(
                 table, moved, known, place, deviation
             )
-            law = start.from_here(place).seen(gradient, information, noise)
+            law = start.seen(place, gradient, information, noise)
             spread = information @ np.linalg.solve(sampling, information)
             laws.append((law, spread, lacking))
         return around(model, at, laws, start)

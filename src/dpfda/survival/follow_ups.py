@@ -173,25 +173,21 @@ def read_follow_ups(
         coding.refuse_others(ends)
         if (member == OTHER).any():
             raise none_of("by", "levels", levels, int(np.argmax(member == OTHER)), "by")
+    late = np.zeros(count, dtype=np.bool_)
+    if starts is not None:
+        with np.errstate(invalid="ignore"):
+            late = ~(np.isfinite(starts) & (starts < times))
     offences = {
         (called[1], "have a code for every follow-up; found none"): ends < CENSORED,
         ("by", "have a level for every follow-up; found none"): member < 0,
         (called[0], "be finite; found one that is missing or is not"): ~np.isfinite(times),
-        ("start", "be before the end; found one that is not"): _late(starts, times),
+        ("start", "be before the end; found one that is not"): late,
     }
     if invalid == "refuse":
         coding.refuse(offences, event is not None)
     usable = ~np.any([*offences.values()], axis=0)
     found = np.where(usable, times, 0.0), ends, member, usable
     return found if starts is None else (*found, starts)
-
-
-def _late(starts: Floats | None, times: Floats) -> Flags:
-    """Which follow-ups have a beginning that is missing, or not before their end."""
-    if starts is None:
-        return np.zeros(len(times), dtype=np.bool_)
-    with np.errstate(invalid="ignore"):
-        return ~(np.isfinite(starts) & (starts < times))
 
 
 def counted_in(

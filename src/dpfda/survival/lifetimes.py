@@ -71,9 +71,8 @@ class CellNoise:
         below = -rest / b + scipy.special.log_ndtr(rest / spread - spread / b)
         above = rest / b + scipy.special.log_ndtr(-rest / spread - spread / b)
         both = np.logaddexp(below, above)
-        return both + variance / (2 * b * b), np.asarray(
-            (np.exp(above - both) - np.exp(below - both)) / b
-        )
+        slope = (np.exp(above - both) - np.exp(below - both)) / b
+        return both + variance / (2 * b * b), np.asarray(slope)
 
     def information(self, variance: Floats) -> Floats:
         """About the Fisher information of a cell's mean: exact without sampling, and for much of it."""
@@ -307,12 +306,11 @@ def _between(
 ) -> Floats:
     """Draws of normal variables between two ends, by the tail in which they lie."""
     turned = np.where((low + np.minimum(high, low + 1e9)) / 2 > means, -1.0, 1.0)
-    first = np.where(turned > 0, (low - means) / spread, -(high - means) / spread)
-    last = np.where(turned > 0, (high - means) / spread, -(low - means) / spread)
+    ends = (np.stack([low, high]) - means) / spread
+    first, last = np.where(turned > 0, ends, -ends[::-1])
     log_last = scipy.special.log_ndtr(last)
     part = np.exp(scipy.special.log_ndtr(first) - log_last)
     uniform = generator.uniform(size=means.shape)
-    drawn = scipy.special.ndtri_exp(
-        np.minimum(log_last + np.log(uniform + (1 - uniform) * part), -1e-300)
-    )
+    logs = np.minimum(log_last + np.log(uniform + (1 - uniform) * part), -1e-300)
+    drawn = scipy.special.ndtri_exp(logs)
     return np.asarray(np.clip(means + turned * spread * drawn, low, high))

@@ -195,8 +195,7 @@ def _paths(cells: LifeCells, count: int) -> Floats:
 
     So plans of nearby budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
     """
-    coarse = cells.each - len(cells.causes) * cells.count
-    sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, coarse - cells.coarse - 1]
+    sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, cells.each - cells.exits]
     generator, found = np.random.Generator(np.random.Philox(key=2)), []
     for size in filter(None, sizes * cells.groups):
         steps = generator.standard_normal((count, max(FINE, size)))

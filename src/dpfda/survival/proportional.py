@@ -203,17 +203,13 @@ class Posterior:
     precision: Floats
     weighted: Floats
 
-    def seen(self, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
-        """The law after a gradient at `at`, with noise of a covariance (P, P) or of variances (P,)."""
+    def seen(self, at: Floats, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
+        """The law after a gradient at a place, with noise of a covariance (P, P) or of variances (P,)."""
         carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
         precision = self.precision + carried @ information
-        weighted = self.weighted + carried @ (information @ self.at + gradient)
-        step = np.clip(np.linalg.solve(precision, weighted) - self.at, -FARTHEST, FARTHEST)
-        return Posterior(self.at + step, precision, weighted)
-
-    def from_here(self, at: Floats) -> Posterior:
-        """The same law, the next gradient being taken elsewhere."""
-        return Posterior(at, self.precision, self.weighted)
+        weighted = self.weighted + carried @ (information @ at + gradient)
+        step = np.clip(np.linalg.solve(precision, weighted) - at, -FARTHEST, FARTHEST)
+        return Posterior(at + step, precision, weighted)
 
     def allowing(self, before: Posterior) -> Floats:
         """Its covariance (P, P), wider by how far the priors are estimated to draw its mean.

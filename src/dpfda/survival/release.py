@@ -223,16 +223,14 @@ class ReleasedSurvival(LifeCurve):
             If there are no groups, or no such cause or strata.
         """
         self._check_groups("a test")
-        chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
-        place = None if chosen is None else self.cells.causes.index(chosen)
+        causes = self.cells.causes
+        place = None if cause is None else causes.index(choice(cause, "cause", causes))
         rows = self._strata(strata)
-        means = self._draws.mean(axis=0)
-        statistic, p_value = equality(
-            self.counts, means, self.cells, self.noise, place, strata=rows or None
-        )
+        given = self.counts, self._draws.mean(axis=0), self.cells, self.noise, place
+        statistic, p_value = equality(*given, strata=rows or None)
         of = [", ".join(self.levels[row] for row in group) for group in rows]
         null = f"the populations of {'; of '.join(of) or ', '.join(self.levels)} have one hazard"
-        null += f" of {chosen}" if chosen else ""
+        null += "" if cause is None else f" of {cause}"
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
 
     def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
