@@ -278,7 +278,7 @@ def test_level_and_power_of_the_test(ratio: float) -> None:
         table = np.bincount(member * cells.each + ends, minlength=cells.size)
         noisy = table + generator.laplace(0, 2, cells.size)
         means = drawn_tables(noisy, cells, noise, 400.0, 60).mean(axis=0)
-        found += equality(noisy.reshape(2, -1), means, cells, noise, None, 199)[1] <= 0.1
+        found += equality(noisy.reshape(2, -1), means, cells, noise, None)[1] <= 0.1
     assert found < 9 if ratio == 1 else found > 15
 
 

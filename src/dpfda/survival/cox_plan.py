@@ -208,12 +208,11 @@ def cox_plan(
     if cells is None:
         persons = stated_size(designed, "cells")
         cells = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.25)))
-    made = LifeCells.of(
-        settings.domain.ends, cells, causes=causes, power=NARROW, step=settings.domain.step
-    )
+    domain = settings.domain
+    made = LifeCells.of(domain.ends, cells, causes=causes, power=NARROW, step=domain.step)
     model = Model(made, Covariates(covariates), strata)
     said = {"coding": coding} if coding else {}
-    about = {"summary": SUMMARY, **said, **read_labels(settings.domain.labels)}
+    about = {"summary": SUMMARY, **said, **read_labels(domain.labels)}
 
     def plan(how: str) -> CoxPlan:
         charged = guarantee

@@ -192,9 +192,8 @@ class Rounds:
         cells = self.model.cells.count
         died = np.equal.outer(np.arange(cells), part.cell).astype(np.float64)
         if walk.kind == LIFE:
-            return np.concatenate(
-                [self._placed(died, part), self._placed(part.exposures / math.sqrt(cells), part)]
-            )
+            exposures = self._placed(part.exposures / math.sqrt(cells), part)
+            return np.concatenate([self._placed(died, part), exposures])
         hazards = np.exp(walk.posterior.at[: self.model.hazards]).reshape(-1, cells)
         effects = walk.posterior.at[self.model.hazards :]
         reached = np.clip(in_order(effects[:, None] * part.terms), -REACH, REACH)

@@ -138,11 +138,9 @@ class Combinations:
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
-        place = strata.astype(np.int64)
+        place, inner = strata.astype(np.int64), self._edges[1:-1]
         for axis, (parts, column) in enumerate(zip(self._shape, columns, strict=True)):
-            own = (
-                np.searchsorted(self._edges[1:-1], column, "right") if axis in self._columns else column
-            )
+            own = np.searchsorted(inner, column, "right") if axis in self._columns else column
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -231,9 +229,8 @@ class Combinations:
         for _ in range(DRAWS):
             moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
             known = self._known(moved, deviation)
-            gradient, noise, information, sampling, lacking = self._slope(
-                table, moved, known, place, deviation
-            )
+            slope = self._slope(table, moved, known, place, deviation)
+            gradient, noise, information, sampling, lacking = slope
             law = start.seen(place, gradient, information, noise)
             spread = information @ np.linalg.solve(sampling, information)
             laws.append((law, spread, lacking))

@@ -112,15 +112,14 @@ class LifeCurve(OnTime, OfShares):
     @cached_property
     def _draws(self) -> Floats:
         """Draws (draws, groups, each) of the tables without noise, from a fixed key."""
-        size = self.shares.public_size
-        return drawn_tables(self.counts.ravel(), self.cells, self.noise, size, DRAWS)
+        noisy, size = self.counts.ravel(), self.shares.public_size
+        return drawn_tables(noisy, self.cells, self.noise, size, DRAWS)
 
     def _table(self, spread: float = 1.0) -> Floats:
         mean = self._draws.mean(axis=0)
         draws = np.maximum(mean + spread * (self._draws - mean), 0.0)
-        return np.asarray(
-            draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
-        )
+        own = draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
+        return np.asarray(own)
 
     @cached_property
     def _without_noise(self) -> LifeTable:
@@ -342,9 +341,8 @@ class LifeCurve(OnTime, OfShares):
         """
         edges, life = self.cells.edges, self._life(asked.of or "sample")
         line = self._without_noise.survival.mean(axis=0)
-        band = band_from_errors(
-            line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
-        )
+        errors = np.abs(life.survival - line)
+        band = band_from_errors(line, errors, asked.level, asked.simultaneous, edges)
         share = self._order_share(asked.of or "sample")
         below, above = (share * far for far in self._by_order)
         taken = self._taken(asked.level)

@@ -246,13 +246,12 @@ class PrivateSurvival(Estimator):
         self._check_road("pooled")
         said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
         if said - {"event", "start", "by"}:
-            raise ParameterError(
-                "y", "have columns for event, start and by alone", shown(sorted(map(str, said)))
-            )
+            words = "have columns for event, start and by alone"
+            raise ParameterError("y", words, shown(sorted(map(str, said))))
         named = self._named("start" in said, "by" in said)
         coding, invalid = self._coding("event" in said), self.settings.reading.invalid
-        words = coding.words(invalid) if "event" in said else ""
-        plan = self._plan(n, None, named, words, planned=True)
+        coded = coding.words(invalid) if "event" in said else ""
+        plan = self._plan(n, None, named, coded, planned=True)
         return PooledSurvival(self.settings, plan, coding, self._levels("by" in said))
 
     def _coding(self, given: bool) -> Coding:

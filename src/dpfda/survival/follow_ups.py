@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.lifetimes import CENSORED, LifeCells
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records.arrow import is_arrow_table
@@ -79,9 +79,8 @@ class Coding:
         """
         if not given and (self.causes, self.censored) != ((EVENT,), (STILL,)):
             words = "be given where causes or censored are stated"
-            raise ParameterError(
-                "event", words, "None", "Without it every follow-up ends with an event."
-            )
+            remedy = "Without it every follow-up ends with an event."
+            raise ParameterError("event", words, "None", remedy)
         if given and invalid == "repair" and not self.stated:
             raise ParameterError(
                 "censored",

@@ -86,10 +86,9 @@ class CellNoise:
         variance = means + SPARE
         if not self.laplace:
             weight = variance / (variance + self.deviation**2)
-            return _between(
-                means + weight * (noisy - means), np.sqrt(weight) * self.deviation,
-                np.zeros_like(means), np.full_like(means, np.inf), generator,
-            )  # fmt: skip
+            centre, spread = means + weight * (noisy - means), np.sqrt(weight) * self.deviation
+            ends = np.zeros_like(means), np.full_like(means, np.inf)
+            return _between(centre, spread, *ends, generator)
         # Below what is seen the Laplace density tilts counts up, above it down: two cut normal laws.
         b, spread = self.scale, np.sqrt(variance)
         bend = np.maximum(noisy, 0.0)

@@ -204,7 +204,7 @@ class Posterior:
     weighted: Floats
 
     def seen(self, at: Floats, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
-        """The law after a gradient at a place, with noise of a covariance (P, P) or of variances (P,)."""
+        """The law after a gradient at a place, with noise of covariance (P, P) or of variances (P,)."""
         carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
         precision = self.precision + carried @ information
         weighted = self.weighted + carried @ (information @ at + gradient)
