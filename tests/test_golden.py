@@ -12,7 +12,8 @@ mean, which are kinds of their own from this format on, as is a table of classes
 classifiers of three classes, one of them found by descent; a density on a scale; one with
 atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic
 curves, a regression on curves and clusters with a delta, before and since all their noise is normal; and
-synthetic curves of groups.
+synthetic curves of groups. Models of hazards are read with the present estimate: of a table by the
+first one's parts, of rounds at the places that followed from the first one's information.
 """
 
 import json

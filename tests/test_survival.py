@@ -14,11 +14,10 @@ from dpfda.survival.lifetables import equality, life_table
 from dpfda.survival.lifetimes import (
     SPARE,
     CellNoise,
+    drawn_tables,
     expected,
     expected_shares,
-    parameters_of,
-    shares_with_slopes,
-    table_draws,
+    expected_with_slopes,
 )
 from dpfda.survival.release import ReleasedSurvival
 
@@ -105,8 +104,8 @@ def test_competing_causes_are_aalen_and_johansens_incidences() -> None:
 @pytest.mark.parametrize("late", [False, True])
 def test_slopes_of_the_expected_table(late: bool) -> None:
     cells = LifeCells((0.0, 1.0), 6, ("a", "b"), (), late)
-    theta = np.random.default_rng(0).normal(0, 0.5, parameters_of(cells))
-    table, slopes = shares_with_slopes(theta, cells)
+    theta = np.random.default_rng(0).normal(0, 0.5, 2 * 6 + 3 + (4 if late else 0) + 1)
+    table, slopes = expected_with_slopes(theta, cells)
     steps = 1e-6 * np.eye(theta.size)
     each = [
         (expected(theta[None] + s, cells) - expected(theta[None] - s, cells))[0] / 2e-6 for s in steps
@@ -164,7 +163,7 @@ def test_draws_keep_the_public_number_and_are_not_negative() -> None:
     cells = LifeCells((0.0, 1.0), 8)
     generator = np.random.default_rng(5)
     noisy = generator.laplace(0, 2, cells.size) + 200 / cells.size
-    drawn = table_draws(noisy, cells, CellNoise(8**0.5, True), 200.0, generator, 300)
+    drawn = drawn_tables(noisy, cells, CellNoise(8**0.5, True), 200.0, 300)
     assert drawn.shape == (300, 1, cells.size)
     assert drawn.min() >= 0
     assert np.abs(drawn.sum(axis=(1, 2)) - 200).mean() < 2
@@ -278,8 +277,8 @@ def test_level_and_power_of_the_test(ratio: float) -> None:
         ends = cells.ends(np.minimum(died, left), np.where(died <= left, 0, -1))
         table = np.bincount(member * cells.each + ends, minlength=cells.size)
         noisy = table + generator.laplace(0, 2, cells.size)
-        means = table_draws(noisy, cells, noise, 400.0, generator, 60).mean(axis=0)
-        found += equality(noisy.reshape(2, -1), means, cells, noise, None, 199)[1] <= 0.1
+        means = drawn_tables(noisy, cells, noise, 400.0, 60).mean(axis=0)
+        found += equality(noisy.reshape(2, -1), means, cells, noise, None)[1] <= 0.1
     assert found < 9 if ratio == 1 else found > 15
 
 

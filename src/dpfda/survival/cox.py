@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -166,19 +166,14 @@ class PrivateCox(Estimator):
         return self._plan(guarantee, n, None, "", planned=True, share=share)
 
     def _plan(
-        self,
-        guarantee: Guarantee,
-        count: int,
-        groups: object,
-        coding: str,
-        planned: bool = False,
-        share: float = DIED,
+        self, guarantee: Guarantee, count: int, groups: object, coding: str, **expected: Any
     ) -> CoxPlan:
+        """The plan; `expected` is what a plan before there are data has, as of `cox_plan`."""
         settings, (terms, strata) = self.settings, self._stated()
         return cox_plan(
             guarantee, count, settings=settings, covariates=terms, strata=strata,
             causes=Coding.of(self.causes, self.censored).names, cells=self.cells, method=self.method,
-            unit=settings.unit.called(groups), coding=coding, planned=planned, share=share,
+            unit=settings.unit.called(groups), coding=coding, **expected,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:

@@ -108,12 +108,10 @@ class CoxPlan(Designed):
 
     @property
     def tuning(self) -> dict[str, object]:
-        beside = (
-            {"entries": self.rounds.entries, "rounds": self.rounds.count}
-            if self.method == ROUNDS
-            else {}
-        )
-        return {"name": self.method, "cells": self.model.cells.count, **beside}
+        said: dict[str, object] = {"name": self.method, "cells": self.model.cells.count}
+        if self.method == ROUNDS:
+            said |= {"entries": self.rounds.entries, "rounds": self.rounds.count}
+        return said
 
     @property
     def noise_words(self) -> str:
@@ -210,12 +208,11 @@ def cox_plan(
     if cells is None:
         persons = stated_size(designed, "cells")
         cells = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.25)))
-    made = LifeCells.of(
-        settings.domain.ends, cells, causes=causes, power=NARROW, step=settings.domain.step
-    )
+    domain = settings.domain
+    made = LifeCells.of(domain.ends, cells, causes=causes, power=NARROW, step=domain.step)
     model = Model(made, Covariates(covariates), strata)
     said = {"coding": coding} if coding else {}
-    about = {"summary": SUMMARY, **said, **read_labels(settings.domain.labels)}
+    about = {"summary": SUMMARY, **said, **read_labels(domain.labels)}
 
     def plan(how: str) -> CoxPlan:
         charged = guarantee
@@ -233,27 +230,27 @@ def cox_plan(
 
 def _chosen(method: str, guarantee: Guarantee, model: Model) -> list[str]:
     """The ways that can be taken; refused where there is none."""
+    pure = isinstance(guarantee, PureDP)
     entries = Rounds(model, guarantee, Neighbours.REPLACE_ONE).entries
-    if method == ROUNDS and isinstance(guarantee, PureDP):
+    if method == ROUNDS and pure:
         raise RefusedMechanismError(
             "delta", "be positive for method 'rounds'", "0",
             "Its rounds get normal noise. Set delta (for example 1e-6), or rho; or use $method.",
             method="table",
         )  # fmt: skip
-    if method != TABLE and not isinstance(guarantee, PureDP) and entries > MOST_ENTRIES:
+    if method != TABLE and not pure and entries > MOST_ENTRIES:
         words = f"be fewer, or have fewer strata: {MOST_ENTRIES} numbers a round at most"
         raise ParameterError("covariates", words, f"{entries}")
     if method == ROUNDS:
         return [ROUNDS]
-    fits = True
+    other = [] if method == TABLE or pure else [ROUNDS]
     try:
         Combinations(model)
     except ParameterError:
-        if method == TABLE or isinstance(guarantee, PureDP):
+        if not other:
             raise
-        fits = False
-    rounds = method == "auto" and not isinstance(guarantee, PureDP)
-    return [TABLE] * fits + [ROUNDS] * rounds
+        return other
+    return [TABLE, *other]
 
 
 def publish_cox(

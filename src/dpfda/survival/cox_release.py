@@ -23,10 +23,10 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import NoisyShares, domain_words
+from dpfda.releases.shares import NoisyShares
 from dpfda.survival.cox_rounds import Rounds
 from dpfda.survival.cox_table import Combinations
 from dpfda.survival.curve import OnTime
@@ -114,15 +114,16 @@ class ReleasedCox(OnTime):
     @cached_property
     def model(self) -> Model:
         """What hazards are a product of."""
-        return Model(self.cells, self.terms, self.strata, self.version or 1)
+        return Model(self.cells, self.terms, self.strata)
 
     @cached_property
     def _combinations(self) -> Combinations:
-        return Combinations(self.model)
+        return Combinations(self.model, self.version or 1)
 
     @cached_property
     def _rounds(self) -> Rounds:
-        return Rounds(self.model, self.certificate.guarantee, self.neighbours, self.noise)
+        guarantee = self.certificate.guarantee
+        return Rounds(self.model, guarantee, self.neighbours, self.noise, self.version or 1)
 
     @cached_property
     def _law(self) -> tuple[Posterior, Floats]:
@@ -302,10 +303,9 @@ class ReleasedCox(OnTime):
     def _drawn_hazards(self, of: Of) -> Floats:
         """Hazards (DRAWS, J) of cells at the place, by the law of the parameters; always the same."""
         generator = np.random.Generator(np.random.Philox(key=0))
-        values, vectors = np.linalg.eigh(self._covariance(of))
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))
-        errors = generator.standard_normal((DRAWS, values.size)) @ roots.T
-        return self._hazards(self._law[0].at + errors)
+        law = self._law[0].at, self._covariance(of)
+        drawn = generator.multivariate_normal(*law, DRAWS, check_valid="ignore", method="eigh")
+        return self._hazards(drawn)
 
     def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "population") -> Estimate:
         """Time by which a share has had an event at the place; infinite where the last comes first.
@@ -365,10 +365,6 @@ class ReleasedCox(OnTime):
 
     # Tables, pictures and words.
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        words = "rate of events of those still without one, a unit of time"
-        return super()._columns(at, asked) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
-
     def view(self, level: float | None = LEVEL) -> Curve:
         lines = [curve._line(name, level) for name, curve in self.shown.items()]
         return self._curve(lines, baseline=0.0)
@@ -398,12 +394,11 @@ class ReleasedCox(OnTime):
         strata = ", ".join(stratum.describe() for stratum in self.strata)
         apart = f", with a baseline for each of {strata}" if strata else ""
         tested = {one.name: str(self.test(one.name)) for one in self.terms.covariates if one.levels}
-        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         ratios = self.hazard_ratios
         return Stated(
             f"How the hazard of an event over {self._spoken_domain} depends on {covariates}{apart}: "
             "hazard ratios, and the survival curve at any values, from a model of proportional hazards.",
-            public=[*coding, domain_words(self)],
+            public=self._public_facts,
             noise=self._noise_words,
             first=self._weak,
             bounded=["Covariates outside their bounds count as the nearest end."],

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
 
@@ -33,7 +33,7 @@ from dpfda.noise import NoiseLaw, gaussian_noise, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.survival.proportional import REACH, VERSION, Model, Posterior
 
 # Vectors have length at most 2^20; so many records are formed at a time, a public number.
 LENGTH_BITS, BLOCK = 20, 2**14
@@ -81,26 +81,22 @@ class FollowedUp:
         strata: Integers, levels: Integers, usable: Flags,
     ) -> Self:  # fmt: skip
         """From times (n,), causes (n,), negative where censored, and a column of each covariate."""
-        edges = model.cells.edges
-        event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, model.cells.count - 1)
-        event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
+        cells, edges = model.cells, model.cells.edges
+        place = cells.ends(times, ends)
+        event = np.where(place < len(cells.causes) * cells.count, place % cells.count, -1)
         # Events of a whole step of time happen in the middle of it.
-        inside = np.minimum(times, edges[-1]) - (event >= 0) * (model.cells.step or 0.0) / 2
+        inside = np.minimum(times, edges[-1]) - (event >= 0) * (cells.step or 0.0) / 2
         exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
-        rows: list[Floats] = []
-        for each, column in zip(model.terms.covariates, columns, strict=True):
-            if each.bounds is not None:
-                rows.append(np.asarray(column, dtype=np.float64)[None])
-            else:
-                rows.append(np.equal.outer(np.arange(1, each.ends), column).astype(np.float64))
-        return cls(exposures, event, np.concatenate(rows), strata, levels, usable)
+        rows = [
+            np.equal.outer(np.arange(1, each.ends), column) if each.bounds is None else column[None]
+            for each, column in zip(model.terms.covariates, columns, strict=True)
+        ]
+        terms = np.concatenate(rows, dtype=np.float64)
+        return cls(exposures, event, terms, strata, levels, usable)
 
     def part(self, rows: slice) -> FollowedUp:
         """Some of them."""
-        return FollowedUp(
-            self.exposures[:, rows], self.cell[rows], self.terms[:, rows], self.strata[rows],
-            self.levels[rows], self.usable[rows],
-        )  # fmt: skip
+        return FollowedUp(*(getattr(self, each.name)[..., rows] for each in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +110,15 @@ class Rounds:
     neighbours : Neighbours
     known : NoiseLaw, optional
         The law of a round's noise, where it was drawn; by default calibrated.
+    version : int
+        By which they were at their places.
     """
 
     model: Model
     guarantee: Guarantee
     neighbours: Neighbours
     known: NoiseLaw | None = None
+    version: int = VERSION
 
     @property
     def count(self) -> int:
@@ -193,9 +192,8 @@ class Rounds:
         cells = self.model.cells.count
         died = np.equal.outer(np.arange(cells), part.cell).astype(np.float64)
         if walk.kind == LIFE:
-            return np.concatenate(
-                [self._placed(died, part), self._placed(part.exposures / math.sqrt(cells), part)]
-            )
+            exposures = self._placed(part.exposures / math.sqrt(cells), part)
+            return np.concatenate([self._placed(died, part), exposures])
         hazards = np.exp(walk.posterior.at[: self.model.hazards]).reshape(-1, cells)
         effects = walk.posterior.at[self.model.hazards :]
         reached = np.clip(in_order(effects[:, None] * part.terms), -REACH, REACH)
@@ -224,20 +222,6 @@ class Rounds:
         return walk
 
 
-def slope_clip(seen: float, hazard: float) -> float:
-    """Length to which slopes are clipped: the less noise there is, the more is paid for those far off.
-
-    Parameters
-    ----------
-    seen : float
-        Events beside the noise in their number.
-    hazard : float
-        Expected events of a record that is followed to the end.
-    """
-    wide = min(max(0.4 * math.log10(max(seen, 1.0)), 0.4), 2.0)
-    return min(max(1 + wide * hazard, SLOPE_CLIPS[0]), SLOPE_CLIPS[1])
-
-
 class Walk:
     """Where the rounds have led, from public numbers and what was released."""
 
@@ -251,6 +235,7 @@ class Walk:
         self._measured: tuple[Floats, Floats, Floats, Floats]
         self._slopes: list[tuple[Floats, Floats]] = []
         self._noise: Floats
+        self._raised = 1.0 if rounds.version > 2 else math.inf
 
     @property
     def kind(self) -> str:
@@ -267,11 +252,17 @@ class Walk:
             self.clip = self._next_clip()
 
     def _next_clip(self) -> float:
+        """Length to which vectors are clipped.
+
+        That of slopes follows expected events of a record that is followed to the end: the less noise
+        there is beside all events, the more is paid for those far off.
+        """
         if self.kind == INFORM:
             return INFORM_CLIP
         hazards = np.exp(self.before.at[: self.rounds.model.hazards])
         most = float(hazards.reshape(self.rounds.model.baselines, -1).sum(axis=1).max())
-        return slope_clip(self._seen, most)
+        wide = min(max(0.4 * math.log10(max(self._seen, 1.0)), 0.4), 2.0)
+        return min(max(1 + wide * most, SLOPE_CLIPS[0]), SLOPE_CLIPS[1])
 
     def _begin(self, sums: Floats, deviation: float) -> None:
         model = self.rounds.model
@@ -296,26 +287,25 @@ class Walk:
         products += np.triu(products, 1).T
         deviations = noise * np.array([1.0, 1 / weight, 1 / weight**2])
         self._measured = mean[:hazards], cross, products, deviations
-        self.information = model.information(*self._measured, 1.0)
-        self.posterior, self._slopes = self.before.from_here(self.posterior.at), []
+        self.information = model.information(*self._measured, self._raised)
+        self.posterior, self._slopes = replace(self.before, at=self.posterior.at), []
 
     def _observe(self, sums: Floats, deviation: float) -> None:
         model, weight = self.rounds.model, self.rounds.weight
         scale = np.repeat([BASELINE, weight], [model.hazards, model.effects])
         self._noise, gradient = (deviation / scale) ** 2, sums[: model.parameters] / scale
-        self._slopes.append((self.posterior.at, gradient))
-        self.posterior = self.posterior.seen(gradient, self.information, self._noise)
+        at = self.posterior.at
+        self._slopes.append((at, gradient))
+        self.posterior = self.posterior.seen(at, gradient, self.information, self._noise)
 
     def law(self) -> tuple[Posterior, Floats]:
-        """As `Model.law`, allowing for what the information may be.
+        """The law of the parameters, and what sampling adds to its covariance (P, P).
 
-        One that noise makes too large would take the estimate for surer than it is, and less drawn by
-        priors. So covariances are means over what effects' part of it may be, of what each says about
-        the same estimate.
+        An information that noise makes too large would take the estimate for surer than it is, and less
+        drawn by priors. So covariances are means over what effects' part of it may be, of what each says
+        about the same estimate.
         """
         at, before, model = self.posterior.at, self.before, self.rounds.model
-        if model.version < 3:
-            return model.law(self.posterior, before, self.information)
         expected, cross, products, deviations = self._measured
         place, gradient = np.mean(self._slopes, axis=0)
         noise = self._noise / len(self._slopes)
@@ -324,11 +314,10 @@ class Walk:
         for _ in range(DRAWS):
             moved = np.triu(generator.standard_normal(products.shape))
             moved = products + MAY_BE * deviations[2] * (moved + np.triu(moved, 1).T)
-            information = model.information(expected, cross, moved, deviations, 1.0)
-            seen = before.from_here(place).seen(gradient, information, noise)
-            law, added = model.law(seen, before, information)
+            information = model.information(expected, cross, moved, deviations, self._raised)
+            seen = before.seen(place, gradient, information, noise)
             apart = seen.covariance @ seen.weighted - at
-            covariance += law.covariance + np.multiply.outer(apart, apart)
-            sampling += added
+            covariance += seen.allowing(before) + np.multiply.outer(apart, apart)
+            sampling += seen.sampling(before, information)
         precision: Floats = np.asarray(DRAWS * np.linalg.inv(covariance))
         return Posterior(at, precision, precision @ at), np.asarray(sampling / DRAWS)

@@ -11,25 +11,22 @@ however many cells there are.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.corners import Covariate
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.survival.cox_joint import PLACES, Spread, joined
-from dpfda.survival.proportional import REACH, Model, Posterior, around
+from dpfda.survival.cox_joint import Spread, joined
+from dpfda.survival.proportional import REACH, VERSION, Model, Posterior, around
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
-# Before version 4 a single number had fewer.
+# Before the fourth version a single number had fewer, of equal width.
 PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
-# By which power of how uneven a part of a number is a heap in it counts.
-HEAPED = 0.5
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
 # theirs, in units of that of a count.
 STEADY = 0.3
@@ -47,13 +44,13 @@ class Known:
 
     terms: array (R, d). Where the covariates of a combination are.
     within: array (d, d). Their mean covariance there.
-    rooms: Of each covariate, how far means of parts may be from there.
+    rooms: Of each number, by its place among covariates, how far means of parts may be from there.
     lived: array (S or 1, each, J). Share of each cell of time that a follow-up with an exit covers.
     """
 
     terms: Floats
     within: Floats
-    rooms: Sequence[Floats]
+    rooms: Mapping[int, Floats]
     lived: Floats
 
 
@@ -64,97 +61,57 @@ class Combinations:
     Parameters
     ----------
     model : Model
+    version : int
+        By which parts are.
     """
 
     model: Model
+    version: int = VERSION
 
     def __post_init__(self) -> None:
-        if self._numbers not in PARTS or self.size > LARGEST_TABLE:
+        if len(self._columns) not in PARTS or self.size > LARGEST_TABLE:
             raise ParameterError(
                 "covariates",
                 f"have at most {LARGEST_TABLE} combinations of levels and parts of numbers in a table",
-                f"{self.size if self._numbers in PARTS else 'more than four numbers'}",
+                f"{self.size if len(self._columns) in PARTS else 'more than four numbers'}",
                 "Set delta (for example 1e-6) or rho, which take any number; or leave some out.",
             )
 
-    @property
-    def _numbers(self) -> int:
-        return sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
+    @cached_property
+    def _columns(self) -> dict[int, int]:
+        """Which covariates are numbers, and which of the terms each of these is."""
+        covariates = self.model.terms.covariates
+        first = np.cumsum([0, *(len(each.terms) for each in covariates)]).tolist()
+        return {axis: first[axis] for axis, each in enumerate(covariates) if each.bounds is not None}
 
-    def _ends(self, covariate: Covariate) -> int:
-        if covariate.bounds is None:
-            return covariate.ends
-        return BEFORE if self.model.version < 4 and self._numbers == 1 else PARTS.get(self._numbers, 2)
+    @cached_property
+    def _edges(self) -> Floats:
+        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
+
+        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
+        """
+        count = len(self._columns)
+        parts = PARTS[count]
+        if self.version < 4:
+            return np.linspace(-1.0, 1.0, (BEFORE if count == 1 else parts) + 1)
+        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        """Number of parts or levels of each covariate."""
+        covariates = enumerate(self.model.terms.covariates)
+        parts = self._edges.size - 1
+        return tuple(parts if axis in self._columns else each.ends for axis, each in covariates)
 
     @property
     def size(self) -> int:
         """Number of combinations, strata among them."""
-        terms = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        return self.model.baselines * int(np.prod(terms, dtype=np.int64))
+        return self.model.baselines * int(np.prod(self._shape, dtype=np.int64))
 
     @property
     def cells(self) -> int:
         """Number of all counts."""
         return self.size * self.model.cells.each
-
-    @cached_property
-    def terms(self) -> Floats:
-        """Terms (R, d) of the combinations of one stratum: numbers in the middle of their parts."""
-        edges = map(self._edges, self.model.terms.covariates)
-        return self._terms([(each[1:] + each[:-1]) / 2 for each in edges])
-
-    def _edges(self, covariate: Covariate) -> Floats:
-        """Ends of the parts of a number: what is nearest to one of equal steps, bounds among them.
-
-        So whole numbers, and the many that may lie on a bound, are where they are taken to be.
-        """
-        parts = self._ends(covariate)
-        if self.model.version < 4 or parts == 1:
-            return np.linspace(-1.0, 1.0, parts + 1)
-        return np.concatenate([[-1.0], (2 * np.arange(parts - 1) + 1) / (parts - 1) - 1, [1.0]])
-
-    def _terms(self, centres: Sequence[Floats]) -> Floats:
-        """Terms (R, d), with numbers where they are in the parts of each covariate."""
-        columns = [
-            np.eye(covariate.ends)[:, 1:] if covariate.bounds is None else centre[:, None]
-            for covariate, centre in zip(self.model.terms.covariates, centres, strict=True)
-        ]
-        return frozen(np.array([np.concatenate(rows) for rows in itertools.product(*columns)]))
-
-    @property
-    def _within(self) -> Floats:
-        """Variance (d,) of a number in a part where it is spread evenly; none of a level."""
-        found = [
-            np.full(
-                len(each.terms), 0.0 if each.bounds is None else np.sum(np.diff(self._edges(each)) ** 3)
-            )
-            for each in self.model.terms.covariates
-        ]
-        return np.asarray(np.concatenate(found) / 24)
-
-    def _centres(
-        self, persons: Floats, deviation: float
-    ) -> tuple[list[tuple[Floats, Floats]], list[Floats]]:
-        """About the mean in each part of each covariate, of noisy numbers (S, R) of units.
-
-        In a part a law is taken whose logarithm is a line, as steep as the numbers beside it: of that
-        half the slope. Also how far the mean may be from there, where so steep a part may be a heap at
-        one of its ends.
-        """
-        shape = [self._ends(covariate) for covariate in self.model.terms.covariates]
-        table, laws, rooms = persons.sum(axis=0).reshape(shape), [], []
-        for axis, covariate in enumerate(self.model.terms.covariates):
-            parts, edges = shape[axis], self._edges(covariate)
-            noise, wide = deviation * (self.cells / parts) ** 0.5, np.diff(edges)
-            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            middles = (edges[1:] + edges[:-1]) / 2
-            dense = np.log(np.maximum(numbers, noise) / wide)
-            steep = wide * np.gradient(dense, middles) if parts > 1 else np.zeros(1)
-            half = np.where(np.abs(steep) < 1e-3, 1e-3, steep) / 2
-            beside = 1 / np.tanh(half) - 1 / half
-            laws.append((middles + beside * wide / 2, half))
-            rooms.append((1 - np.abs(beside)) * np.abs(beside) ** HEAPED * wide / 2)
-        return laws, rooms
 
     def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
         """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
@@ -164,60 +121,26 @@ class Combinations:
         far = 2 * root
         return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
 
-    def _joined(
-        self, persons: Floats, deviation: float, terms: Floats, laws: Sequence[tuple[Floats, Floats]]
-    ) -> tuple[Floats, Floats]:
-        """Terms (R, d) where numbers that go together are, and their mean covariance (d, d) there.
-
-        persons: array (R,). Noisy numbers of units. laws: of each covariate, as of `_centres`.
-        """
-        covariates, within = self.model.terms.covariates, np.diag(self._within)
-        own = [axis for axis, each in enumerate(covariates) if each.bounds is not None]
-        if len(own) < 2:
-            return terms, within
-        shape = [self._ends(each) for each in covariates]
-        table, spreads = persons.reshape(shape), []
-        for axis in own:
-            numbers = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-            least = deviation * (self.cells / shape[axis]) ** 0.5
-            edges, count = self._edges(covariates[axis]), PLACES[len(own)]
-            spreads.append(Spread.of(np.maximum(numbers, least), edges, *laws[axis], count))
-        rest = tuple(axis for axis in range(len(shape)) if axis not in own)
-        numbers = table.sum(axis=rest)
-        means, inside = joined(numbers, spreads, deviation * (self.cells / numbers.size) ** 0.5)
-        first = [sum(len(each.terms) for each in covariates[:axis]) for axis in own]
-        places = tuple(np.indices(shape).reshape(len(shape), -1)[own])
-        terms = terms.copy()
-        terms[:, first] = means[:, *places].T
-        within[np.ix_(first, first)] = inside
-        return terms, within
-
     def _heaped(
-        self, expected: Floats, terms: Floats, effects: Floats, rooms: Sequence[Floats]
+        self, expected: Floats, terms: Floats, effects: Floats, rooms: Mapping[int, Floats]
     ) -> Floats:
         """What the gradient (P, parts of all numbers) may lack where means of parts are elsewhere.
 
-        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of covariates.
+        expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of numbers.
         """
-        shape, found, place = [len(each) for each in rooms], [], 0
-        parts = np.indices(shape).reshape(len(shape), -1)
-        for own, covariate in enumerate(self.model.terms.covariates):
-            if covariate.bounds is not None:
-                for part, room in enumerate(rooms[own]):
-                    moved = expected * ((parts[own] == part) * room * effects[place])[:, None]
-                    cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
-                    found.append(np.concatenate([cells, slopes]))
-            place += len(covariate.terms)
+        found, parts = [], np.indices(self._shape).reshape(len(self._shape), -1)
+        for axis, room in rooms.items():
+            for part, far in enumerate(room * effects[self._columns[axis]]):
+                moved = expected * ((parts[axis] == part) * far)[:, None]
+                cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
+                found.append(np.concatenate([cells, slopes]))
         return np.array(found).reshape(-1, self.model.parameters).T
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
-        place = strata.astype(np.int64)
-        for covariate, column in zip(self.model.terms.covariates, columns, strict=True):
-            parts = self._ends(covariate)
-            own = column
-            if covariate.bounds is not None:
-                own = np.searchsorted(self._edges(covariate)[1:-1], column, "right")
+        place, inner = strata.astype(np.int64), self._edges[1:-1]
+        for axis, (parts, column) in enumerate(zip(self._shape, columns, strict=True)):
+            own = np.searchsorted(inner, column, "right") if axis in self._columns else column
             place = place * parts + np.clip(own, 0, parts - 1).astype(np.int64)
         return place
 
@@ -227,10 +150,8 @@ class Combinations:
         cells = self.model.cells
         count = cells.count
         halves = np.tril(np.ones((count, count)), -1) + np.eye(count) / 2
-        rows = [*halves] * len(cells.causes)
-        for own in np.eye(cells.coarse):
-            rows.append(cells.spread(own) @ halves)
-        return frozen(np.array([*rows, np.ones(count)]))
+        censored = cells.spread(np.eye(cells.coarse)) @ halves
+        return frozen(np.concatenate([*[halves] * len(cells.causes), censored, np.ones((1, count))]))
 
     def _lived_by(self, counts: Floats, deviation: float) -> Floats:
         """As `_lived`, (S, each, J), where all leave a cell of censoring at one rate, which counts tell.
@@ -287,33 +208,33 @@ class Combinations:
         table = counts.reshape(model.baselines, -1, model.cells.each)
         known = self._known(table, deviation)
         events, exposed = (table @ each for each in (self._died, known.lived))
-        root = self.terms.shape[0] ** 0.5
+        root = table.shape[1] ** 0.5
         seen, spent = (
             deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
             for each in (self._died, self._lived)
         )
-        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation) if model.version > 4 else None
+        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation)
         start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
-        estimate = start
-        for _ in range(ROUNDS):
-            gradient, noise, information, _, _ = self._slope(table, table, known, estimate.at, deviation)
-            estimate = start.from_here(estimate.at).seen(gradient, information, noise)
+
+        def led(before: Posterior, place: Floats, steps: int) -> Floats:
+            for _ in range(steps):
+                gradient, noise, information, *_ = self._slope(table, table, known, place, deviation)
+                place = before.seen(place, gradient, information, noise).at
+            return place
+
+        at = led(start, start.at, ROUNDS)
         # Intervals are of laws under looser priors, at the place to which these lead.
-        before, place = start.loosened(model.effects), estimate.at
-        for _ in range(ROUNDS // 2):
-            gradient, noise, information, _, _ = self._slope(table, table, known, place, deviation)
-            place = before.from_here(place).seen(gradient, information, noise).at
+        place = led(start.loosened(model.effects), at, ROUNDS // 2)
         generator, laws = np.random.Generator(np.random.Philox(key=6)), []
         for _ in range(DRAWS):
             moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
             known = self._known(moved, deviation)
-            gradient, noise, information, sampling, lacking = self._slope(
-                table, moved, known, place, deviation
-            )
-            law = start.from_here(place).seen(gradient, information, noise)
+            slope = self._slope(table, moved, known, place, deviation)
+            gradient, noise, information, sampling, lacking = slope
+            law = start.seen(place, gradient, information, noise)
             spread = information @ np.linalg.solve(sampling, information)
             laws.append((law, spread, lacking))
-        return around(model, estimate.at, laws, start)
+        return around(model, at, laws, start)
 
     def _slope(
         self, table: Floats, other: Floats, known: Known, at: Floats, deviation: float
@@ -330,10 +251,8 @@ class Combinations:
         rates = hazards * factor
         # Of one count in the gradient: (S, R, each, J).
         moved = self._died - rates[..., None, :] * lived[:, None]
-        weights = np.ones_like(rates)
-        if model.version > 1:
-            noise = deviation**2 * np.sum(moved**2, axis=-2)
-            weights = self._weights(table, table @ lived, rates, noise, deviation)
+        noise = deviation**2 * np.sum(moved**2, axis=-2)
+        weights = self._weights(table, table @ lived, rates, noise, deviation)
         # Who has an event in a cell has it early where hazards are high.
         early = _until_event(rates) - 0.5
         events = table @ self._died
@@ -354,15 +273,27 @@ class Combinations:
 
     def _known(self, table: Floats, deviation: float) -> Known:
         """What noisy counts (S, R, each) tell of covariates and of those censored."""
-        terms, within, lived = self.terms, np.diag(self._within), self._lived[None]
-        laws, rooms = self._centres(table.sum(axis=-1), deviation)
-        if self.model.version > 2:
-            terms = self._terms([centre for centre, _ in laws])
-        if self.model.version > 3:
-            lived = self._lived_by(table.sum(axis=1), deviation)
-        if self.model.version > 4:
-            terms, within = self._joined(table.sum(axis=(0, 2)), deviation, terms, laws)
-        return Known(terms, within, rooms, lived)
+        persons = table.sum(axis=(0, 2)).reshape(self._shape)
+        every, spreads = range(persons.ndim), {}
+        for axis in self._columns:
+            numbers = persons.sum(axis=tuple(other for other in every if other != axis))
+            least = deviation * (self.cells / numbers.size) ** 0.5
+            spreads[axis] = Spread(np.maximum(numbers, least), self._edges)
+        columns = [
+            spreads[axis].centres[:, None] if axis in spreads else np.eye(levels)[:, 1:]
+            for axis, levels in enumerate(self._shape)
+        ]
+        terms = np.array([np.concatenate(rows) for rows in itertools.product(*columns)])
+        first, within = [*self._columns.values()], np.zeros((self.model.effects,) * 2)
+        within[first, first] = np.sum(np.diff(self._edges) ** 3) / 24
+        if len(first) > 1:
+            numbers = persons.sum(axis=tuple(axis for axis in every if axis not in spreads))
+            noise = deviation * (self.cells / numbers.size) ** 0.5
+            means, within[np.ix_(first, first)] = joined(numbers, [*spreads.values()], noise)
+            places = np.indices(self._shape).reshape(persons.ndim, -1)[[*spreads]]
+            terms[:, first] = means[:, *places].T
+        rooms = {axis: each.rooms for axis, each in spreads.items()}
+        return Known(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""

@@ -16,9 +16,9 @@ from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Valued
+from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Estimate
-from dpfda.releases.shares import OfShares
+from dpfda.releases.shares import OfShares, domain_words
 from dpfda.survival.lifetables import (
     LEAST,
     LifeTable,
@@ -68,6 +68,20 @@ class OnTime(Valued):
     def _axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", "time"))
 
+    def hazard(self, points: ArrayLike) -> float | Floats:
+        """Rate of events, for one unit of time, of those still without one."""
+        raise NotImplementedError
+
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        words = "rate of events of those still without one, a unit of time"
+        return super()._columns(at, asked) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
+
+    @property
+    def _public_facts(self) -> list[str]:
+        """What is public of the data."""
+        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
+        return [*coding, domain_words(self)]
+
 
 class LifeCurve(OnTime, OfShares):
     """What is estimated from noisy counts in cells of time; of all persons, or of one group.
@@ -98,16 +112,14 @@ class LifeCurve(OnTime, OfShares):
     @cached_property
     def _draws(self) -> Floats:
         """Draws (draws, groups, each) of the tables without noise, from a fixed key."""
-        size = self.shares.public_size
-        known = None if size is None else float(size)
-        return drawn_tables(self.counts.ravel(), self.cells, self.noise, known, DRAWS)
+        noisy, size = self.counts.ravel(), self.shares.public_size
+        return drawn_tables(noisy, self.cells, self.noise, size, DRAWS)
 
     def _table(self, spread: float = 1.0) -> Floats:
         mean = self._draws.mean(axis=0)
         draws = np.maximum(mean + spread * (self._draws - mean), 0.0)
-        return np.asarray(
-            draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
-        )
+        own = draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
+        return np.asarray(own)
 
     @cached_property
     def _without_noise(self) -> LifeTable:
@@ -134,11 +146,6 @@ class LifeCurve(OnTime, OfShares):
         mean = self._table().mean(axis=0, keepdims=True)
         low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
         return middle - low, high - middle
-
-    def _limits(self, upper: Floats, level: float) -> tuple[Floats, Floats]:
-        """Ends (count + 1,) that a band reaches where all that was counted may be noise."""
-        noisy, far = self._seen(level)
-        return unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
 
     def _seen(self, level: float) -> tuple[Floats, float]:
         """Noisy counts (each,), and how far noise may move one of them."""
@@ -334,9 +341,8 @@ class LifeCurve(OnTime, OfShares):
         """
         edges, life = self.cells.edges, self._life(asked.of or "sample")
         line = self._without_noise.survival.mean(axis=0)
-        band = band_from_errors(
-            line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
-        )
+        errors = np.abs(life.survival - line)
+        band = band_from_errors(line, errors, asked.level, asked.simultaneous, edges)
         share = self._order_share(asked.of or "sample")
         below, above = (share * far for far in self._by_order)
         taken = self._taken(asked.level)
@@ -344,7 +350,9 @@ class LifeCurve(OnTime, OfShares):
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below - taken, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
-        least, most = self._limits(upper, asked.level)
+        # Where all that was counted may be noise.
+        noisy, far = self._seen(asked.level)
+        least, most = unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
         lower, upper = np.minimum(lower, least), np.maximum(upper, most)
         # Whatever does not increase; events at the first time itself are counted in the first cell.
         least = lower[np.maximum(np.searchsorted(edges, changed), 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import EXPONENT
@@ -187,19 +187,13 @@ class PrivateSurvival(Estimator):
         return plan if max_weight is None else plan.weighted(max_weight)
 
     def _plan(
-        self,
-        count: int,
-        groups: object,
-        named: dict[str, object],
-        coding: str,
-        planned: bool = False,
-        followed: float | None = None,
+        self, count: int, groups: object, named: dict[str, object], coding: str, **expected: Any
     ) -> SurvivalPlan:
+        """The plan; `expected` is what a plan before there are data has, as of `survival_plan`."""
         settings = self.settings
         return survival_plan(
             self._checked(), count, settings=settings, cells=self.cells, noise=self.noise,
-            unit=settings.unit.called(groups), named=named, coding=coding, planned=planned,
-            followed=followed,
+            unit=settings.unit.called(groups), named=named, coding=coding, **expected,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:
@@ -208,14 +202,12 @@ class PrivateSurvival(Estimator):
 
     def _named(self, late: bool, by: bool) -> dict[str, object]:
         """Causes and levels by their names; refused before anything is read."""
-        levels = self._levels(by)
         named = {
             "causes": Coding.of(self.causes, self.censored).names,
-            "levels": tuple(map(str, levels)),
+            "levels": tuple(map(str, self._levels(by))),
             "late": late,
+            "step": self.settings.domain.step,
         }
-        if self.settings.domain.step is not None:
-            named["step"] = self.settings.domain.step
         LifeCells.of(self.settings.domain.ends, 2 if self.cells is None else self.cells, **named)
         return named
 
@@ -254,13 +246,12 @@ class PrivateSurvival(Estimator):
         self._check_road("pooled")
         said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
         if said - {"event", "start", "by"}:
-            raise ParameterError(
-                "y", "have columns for event, start and by alone", shown(sorted(map(str, said)))
-            )
+            words = "have columns for event, start and by alone"
+            raise ParameterError("y", words, shown(sorted(map(str, said))))
         named = self._named("start" in said, "by" in said)
         coding, invalid = self._coding("event" in said), self.settings.reading.invalid
-        words = coding.words(invalid) if "event" in said else ""
-        plan = self._plan(n, None, named, words, planned=True)
+        coded = coding.words(invalid) if "event" in said else ""
+        plan = self._plan(n, None, named, coded, planned=True)
         return PooledSurvival(self.settings, plan, coding, self._levels("by" in said))
 
     def _coding(self, given: bool) -> Coding:

@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.lifetimes import CENSORED, LifeCells
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.errors import DataError, Location, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records.arrow import is_arrow_table
@@ -79,9 +79,8 @@ class Coding:
         """
         if not given and (self.causes, self.censored) != ((EVENT,), (STILL,)):
             words = "be given where causes or censored are stated"
-            raise ParameterError(
-                "event", words, "None", "Without it every follow-up ends with an event."
-            )
+            remedy = "Without it every follow-up ends with an event."
+            raise ParameterError("event", words, "None", remedy)
         if given and invalid == "repair" and not self.stated:
             raise ParameterError(
                 "censored",
@@ -102,11 +101,9 @@ class Coding:
 
     def words(self, invalid: str) -> str:
         """What a release says of the codes."""
-        rest = (
-            "follow-ups of any other code were left out"
-            if invalid == "repair"
-            else "any other is refused"
-        )
+        rest = "any other is refused"
+        if invalid == "repair":
+            rest = "follow-ups of any other code were left out"
         return f"in the data {self.describe()}; {rest}"
 
     def refuse_others(self, ends: Integers) -> None:
@@ -175,25 +172,21 @@ def read_follow_ups(
         coding.refuse_others(ends)
         if (member == OTHER).any():
             raise none_of("by", "levels", levels, int(np.argmax(member == OTHER)), "by")
+    late = np.zeros(count, dtype=np.bool_)
+    if starts is not None:
+        with np.errstate(invalid="ignore"):
+            late = ~(np.isfinite(starts) & (starts < times))
     offences = {
         (called[1], "have a code for every follow-up; found none"): ends < CENSORED,
         ("by", "have a level for every follow-up; found none"): member < 0,
         (called[0], "be finite; found one that is missing or is not"): ~np.isfinite(times),
-        ("start", "be before the end; found one that is not"): _late(starts, times),
+        ("start", "be before the end; found one that is not"): late,
     }
     if invalid == "refuse":
         coding.refuse(offences, event is not None)
     usable = ~np.any([*offences.values()], axis=0)
     found = np.where(usable, times, 0.0), ends, member, usable
     return found if starts is None else (*found, starts)
-
-
-def _late(starts: Floats | None, times: Floats) -> Flags:
-    """Which follow-ups have a beginning that is missing, or not before their end."""
-    if starts is None:
-        return np.zeros(len(times), dtype=np.bool_)
-    with np.errstate(invalid="ignore"):
-        return ~(np.isfinite(starts) & (starts < times))
 
 
 def counted_in(

@@ -233,7 +233,6 @@ def equality(
     cells: LifeCells,
     noise: CellNoise,
     cause: int | None,
-    draws: int = NULL_DRAWS,
     strata: Sequence[Sequence[int]] | None = None,
 ) -> tuple[float, float]:
     """Statistic and p-value of the hypothesis that groups have one hazard (of one cause, or of all).
@@ -253,29 +252,27 @@ def equality(
     cells : LifeCells
     noise : CellNoise
     cause : int or None
-    draws : int
-        Of the null law.
     strata : sequence of sequences of int, optional
         Groups of each stratum, arm by arm in one order; by default all groups are of one.
     """
     chosen = slice(None) if cause is None else slice(cause, cause + 1)
     generator = np.random.Generator(np.random.Philox(key=1))
     parts = [
-        _sums(noisy[groups], means[groups], cells, noise, chosen, generator, draws)
+        _sums(noisy[groups], means[groups], cells, noise, chosen, generator)
         for groups in ([np.arange(len(noisy))] if strata is None else map(np.asarray, strata))
     ]
     found, null = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
     root = np.linalg.pinv(np.cov(null.T).reshape(null.shape[1], -1), hermitian=True)
     statistic = float(found @ root @ found)
     larger = np.einsum("di,ij,dj->d", null, root, null) >= statistic
-    return statistic, float((1 + larger.sum()) / (1 + draws))
+    return statistic, float((1 + larger.sum()) / (1 + NULL_DRAWS))
 
 
 def _sums(
     noisy: Floats, means: Floats, cells: LifeCells, noise: CellNoise, chosen: slice,
-    generator: np.random.Generator, draws: int,
+    generator: np.random.Generator,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Weighted sums (groups - 1,) of one stratum, and draws (draws, groups - 1) of their null law."""
+    """Weighted sums (groups - 1,) of one stratum, and draws (.., groups - 1) of their null law."""
     events, exposure, _ = _parts(means, cells)
     of_group = exposure / np.maximum(exposure.sum(axis=0), FEWEST)
     # A cell's information without noise, for one unit of log hazard; its noise's share of the variance.
@@ -291,32 +288,31 @@ def _sums(
         expected = share * counted.sum(axis=-2, keepdims=True)
         return np.asarray(((counted - expected) * weights).sum(axis=-1)[..., :-1])
 
-    return sums(noisy), sums(_null_tables(events, exposure, means, cells, noise, generator, draws))
+    return sums(noisy), sums(_null_tables(events, exposure, means, cells, noise, generator))
 
 
 def _null_tables(
     events: Floats, exposure: Floats, means: Floats, cells: LifeCells, noise: CellNoise,
-    generator: np.random.Generator, draws: int,
+    generator: np.random.Generator,
 ) -> Floats:  # fmt: skip
     common = events.sum(axis=0) / np.maximum(exposure.sum(axis=0), FEWEST)
     # Constant rates at which a cell's share has an event.
     total = common.sum(axis=0)
     rates = common * (-np.log1p(-np.minimum(total, 1 - 1e-6)) / np.maximum(total, FEWEST))
     last = len(cells.causes) * cells.count
-    tables = np.empty((draws, *means.shape))
+    tables = np.empty((NULL_DRAWS, *means.shape))
     for group, mean in enumerate(means):
         ended = cells.spread(mean[last : cells.exits - 1])
         censoring = ended / np.maximum(exposure[group], 1e-3)
-        starts = np.zeros(cells.coarse + 1)
-        starts[0] = 1.0
+        starts = np.eye(1, cells.coarse + 1)
         if cells.late:
-            starts = mean[cells.exits :] / mean[cells.exits :].sum()
-        shares = expected_shares(rates[None], censoring[None] + 1e-12, starts[None], cells)[0]
+            starts = mean[None, cells.exits :] / mean[cells.exits :].sum()
+        shares = expected_shares(rates[None], censoring[None] + 1e-12, starts, cells)[0]
         size = max(1, round(float(mean[: cells.exits].sum())))
         exits = shares[: cells.exits] / shares[: cells.exits].sum()
-        tables[:, group, : cells.exits] = generator.multinomial(size, exits, draws)
+        tables[:, group, : cells.exits] = generator.multinomial(size, exits, NULL_DRAWS)
         if cells.late:
-            tables[:, group, cells.exits :] = generator.multinomial(size, starts, draws)
+            tables[:, group, cells.exits :] = generator.multinomial(size, starts[0], NULL_DRAWS)
     spread = noise.scale if noise.laplace else noise.deviation
     drawn = generator.laplace if noise.laplace else generator.normal
     return tables + drawn(0.0, spread, tables.shape)

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
@@ -23,6 +25,8 @@ from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.speed import remembered
 
+# Complex where slopes are taken.
+RealOrComplex = NDArray[Any]
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
 # Correlation length, as a share of the domain; standard deviations of level and slope.
@@ -31,6 +35,8 @@ LOWEST, HIGHEST = -12.0, 8.0
 STEPS, ENOUGH = 60, 1e-6
 # Of a step that is shortened, parts of its length.
 LENGTHS = 0.5 ** np.arange(1, 11)
+# A step of parameters for their slopes.
+TINY = 1e-100
 # Variance of a count beside its mean: an empty cell has some, and no hazard is quite smooth.
 SPARE = 0.5
 # Weight of a fit below which it is not drawn from.
@@ -65,9 +71,8 @@ class CellNoise:
         below = -rest / b + scipy.special.log_ndtr(rest / spread - spread / b)
         above = rest / b + scipy.special.log_ndtr(-rest / spread - spread / b)
         both = np.logaddexp(below, above)
-        return both + variance / (2 * b * b), np.asarray(
-            (np.exp(above - both) - np.exp(below - both)) / b
-        )
+        slope = (np.exp(above - both) - np.exp(below - both)) / b
+        return both + variance / (2 * b * b), np.asarray(slope)
 
     def information(self, variance: Floats) -> Floats:
         """About the Fisher information of a cell's mean: exact without sampling, and for much of it."""
@@ -81,10 +86,9 @@ class CellNoise:
         variance = means + SPARE
         if not self.laplace:
             weight = variance / (variance + self.deviation**2)
-            return _between(
-                means + weight * (noisy - means), np.sqrt(weight) * self.deviation,
-                np.zeros_like(means), np.full_like(means, np.inf), generator,
-            )  # fmt: skip
+            centre, spread = means + weight * (noisy - means), np.sqrt(weight) * self.deviation
+            ends = np.zeros_like(means), np.full_like(means, np.inf)
+            return _between(centre, spread, *ends, generator)
         # Below what is seen the Laplace density tilts counts up, above it down: two cut normal laws.
         b, spread = self.scale, np.sqrt(variance)
         bend = np.maximum(noisy, 0.0)
@@ -104,46 +108,33 @@ class CellNoise:
 def drawn_tables(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None, draws: int
 ) -> Floats:
-    """As `table_draws`, from a fixed key."""
-    generator = np.random.Generator(np.random.Philox(key=0))
-    return frozen(table_draws(noisy, cells, noise, size, generator, draws))
-
-
-def table_draws(
-    noisy: Floats,
-    cells: LifeCells,
-    noise: CellNoise,
-    size: float | None,
-    generator: np.random.Generator,
-    draws: int,
-) -> Floats:
-    """Draws (draws, groups, each) of the table without noise.
+    """Draws (draws, groups, each) of the table without noise, from a fixed key.
 
     Parameters
     ----------
     noisy : array (cells.size,)
-        Numbers of persons, with noise.
+        RealOrComplex of persons, with noise.
     cells : LifeCells
     noise : CellNoise
         On each cell.
     size : float or None
         Number of persons in all groups, where it is public.
     """
-    seen = noisy.reshape(cells.groups, cells.each)
+    generator = np.random.Generator(np.random.Philox(key=0))
     tables, rooms = [], []
-    for group in seen:
+    for group in noisy.reshape(cells.groups, cells.each):
         known = size if cells.groups == 1 else None
         means = _means(group, cells, noise, known, generator, draws)
         tables.append(noise.given(np.broadcast_to(group, means.shape), means, generator))
         rooms.append(means * noise.deviation**2 / (means + noise.deviation**2))
     table, room = np.stack(tables, axis=1), np.stack(rooms, axis=1)
     if size is None:
-        return table
+        return frozen(table)
     # The total is known without noise: what is missing goes where there is room for error.
     for part in (slice(0, cells.exits), slice(cells.exits, cells.each))[: cells.parts]:
         total, space = (x[..., part].sum(axis=(1, 2), keepdims=True) for x in (table, room))
         table[..., part] += room[..., part] * (size - total) / space
-    return np.maximum(table, 0.0)
+    return frozen(np.maximum(table, 0.0))
 
 
 def _means(
@@ -175,9 +166,10 @@ def _fits(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
 ) -> list[tuple[float, _Posterior, Floats, Floats]]:
     """Log evidence, posterior, its mode and the precision there, under each prior."""
-    theta = np.zeros(parameters_of(cells))
-    theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
-    centre, rough, found = theta.copy(), _rough(noisy, cells), []
+    rough, found = _rough(noisy, cells), []
+    centre = np.zeros_like(rough)
+    centre[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
+    theta = centre
     for event in EVENT_SIZES:
         for censoring in CENSORING_SIZES:
             precision, log_det = _prior(cells, event, censoring, 1e-6 if size else 1.0)
@@ -222,7 +214,7 @@ class _Posterior:
 
     def slopes(self, theta: Floats) -> tuple[Floats, Floats]:
         """Derivatives of the objective, and about its second ones."""
-        mean, slopes = shares_with_slopes(theta, self.cells)
+        mean, slopes = expected_with_slopes(theta, self.cells)
         score = self.noise.log_density(self.noisy - mean, mean + SPARE)[1]
         known = self.noise.information(mean + SPARE)[:, None] * slopes
         first = slopes.T @ score + self.precision @ (theta - self.centre)
@@ -249,11 +241,6 @@ class _Posterior:
         return theta, value, second
 
 
-def parameters_of(cells: LifeCells) -> int:
-    """How many parameters the hazards in these cells have."""
-    return len(cells.causes) * cells.count + cells.coarse + (cells.coarse + 1) * cells.late + 1
-
-
 def _prior(cells: LifeCells, event: float, censoring: float, size: float) -> tuple[Floats, float]:
     """Precision of the parameters, and the logarithm of its determinant."""
     blocks = [_path(cells.count, event) for _ in cells.causes] + [_path(cells.coarse, censoring)]
@@ -268,26 +255,24 @@ def _path(count: int, size: float) -> Floats:
     return np.asarray(rough + LEVEL**2 + SLOPE**2 * np.outer(at - 0.5, at - 0.5))
 
 
-def hazards_of(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]:
-    """Hazards a cell of causes (.., causes, count) and censoring (.., count), and beginnings' shares."""
+def expected(theta: RealOrComplex, cells: LifeCells) -> RealOrComplex:
+    """Expected tables (q, each) for parameters (q, p), real or complex."""
     events = len(cells.causes) * cells.count
-    rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST))
-    causes = rates[..., :events].reshape(*theta.shape[:-1], len(cells.causes), cells.count)
-    causes *= cells.widths
+    logs = theta[:, : events + cells.coarse]
+    # Cut in their values alone: slopes go on.
+    rates = np.exp(logs + (np.clip(logs.real, LOWEST, HIGHEST) - logs.real))
+    causes = rates[:, :events].reshape(-1, len(cells.causes), cells.count) * cells.widths
+    censoring = np.repeat(rates[:, events:], cells.ratio, axis=1) * cells.widths
     if cells.late:
-        starts = scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1)
+        starts = scipy.special.softmax(theta[:, events + cells.coarse : -1], axis=1)
     else:
-        starts = np.zeros((*theta.shape[:-1], cells.coarse + 1))
-        starts[..., 0] = 1.0
-    return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1) * cells.widths, starts
+        starts = np.tile(np.eye(1, cells.coarse + 1), (len(theta), 1))
+    return np.asarray(expected_shares(causes, censoring, starts, cells) * np.exp(theta[:, -1:]))
 
 
-def expected(theta: Floats, cells: LifeCells) -> Floats:
-    """Expected tables (q, each) for parameters (q, p)."""
-    return expected_shares(*hazards_of(theta, cells), cells) * np.exp(theta[:, -1:])
-
-
-def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: LifeCells) -> Floats:
+def expected_shares(
+    causes: RealOrComplex, censoring: RealOrComplex, starts: RealOrComplex, cells: LifeCells
+) -> RealOrComplex:
     """Shares (q, each) of the cells, for hazards (q, causes, count), (q, count) and shares of starts.
 
     Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
@@ -298,6 +283,7 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
     for j in range(cells.count):
         new = begun[:, j]
         there[:, j] = (risk + new / 2) * left[:, j]
+        # By rounding alone it may be less than nothing.
         risk = np.maximum(risk + new - there[:, j] * total[:, j], 0.0)
     events = there[:, None] * causes
     ended = (there * censoring).reshape(len(causes), cells.coarse, cells.ratio).sum(axis=2)
@@ -305,45 +291,13 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
     return np.concatenate([*parts, starts] if cells.late else parts, axis=1)
 
 
-def shares_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
-    """The expected table of one set of parameters, and its derivatives (each, p)."""
-    causes, censoring, starts = (part[0] for part in hazards_of(theta[None], cells))
-    kinds, count, ratio, size = len(causes), cells.count, cells.ratio, theta.size
-    events = kinds * count
-    table, slopes = np.zeros(cells.each), np.zeros((cells.each, size))
-    born = np.zeros((cells.coarse + 1, size))
-    if cells.late:
-        place = slice(events + cells.coarse, size - 1)
-        born[:, place] = np.diag(starts) - np.outer(starts, starts)
-        table[cells.exits :], slopes[cells.exits :] = starts, born
-    each, wide = np.arange(count), np.arange(count) // ratio
-    total = causes.sum(axis=0) + censoring
-    left = -np.expm1(-total) / total
-    bent = (np.exp(-total) - left) / total
-    rises, moves, there = np.zeros((count, size)), np.empty((count, size)), np.empty(count)
-    for kind in range(kinds):
-        rises[each, kind * count + each] = causes[kind]
-    rises[each, events + wide] = censoring
-    risk, moved = starts[0], born[0]
-    for j in range(count):
-        new, newly = (part[1 + wide[j]] * cells.portions[j] for part in (starts, born))
-        followed = risk + new / 2
-        there[j] = followed * left[j]
-        moves[j] = (moved + newly / 2) * left[j] + followed * bent[j] * rises[j]
-        risk = risk + new - there[j] * total[j]
-        moved = moved + newly - moves[j] * total[j] - there[j] * rises[j]
-    for kind in range(kinds):
-        rows = kind * count + each
-        table[rows], slopes[rows] = there * causes[kind], moves * causes[kind][:, None]
-        slopes[rows, rows] += table[rows]
-    coarse = events + np.arange(cells.coarse)
-    table[coarse] = (there * censoring).reshape(-1, ratio).sum(axis=1)
-    slopes[coarse] = (moves * censoring[:, None]).reshape(-1, ratio, size).sum(axis=1)
-    slopes[coarse, coarse] += table[coarse]
-    table[cells.exits - 1], slopes[cells.exits - 1] = risk, moved
-    scale = np.exp(theta[-1])
-    slopes[:, -1] = table
-    return table * scale, slopes * scale
+def expected_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
+    """The expected table (each,) of one set of parameters, and its derivatives (each, p).
+
+    By complex steps, which have no rounding by differences (Squire & Trapp 1998).
+    """
+    tables = expected(theta + 1j * TINY * np.eye(theta.size), cells)
+    return tables[0].real, tables.imag.T / TINY
 
 
 def _between(
@@ -351,12 +305,11 @@ def _between(
 ) -> Floats:
     """Draws of normal variables between two ends, by the tail in which they lie."""
     turned = np.where((low + np.minimum(high, low + 1e9)) / 2 > means, -1.0, 1.0)
-    first = np.where(turned > 0, (low - means) / spread, -(high - means) / spread)
-    last = np.where(turned > 0, (high - means) / spread, -(low - means) / spread)
+    ends = (np.stack([low, high]) - means) / spread
+    first, last = np.where(turned > 0, ends, -ends[::-1])
     log_last = scipy.special.log_ndtr(last)
     part = np.exp(scipy.special.log_ndtr(first) - log_last)
     uniform = generator.uniform(size=means.shape)
-    drawn = scipy.special.ndtri_exp(
-        np.minimum(log_last + np.log(uniform + (1 - uniform) * part), -1e-300)
-    )
+    logs = np.minimum(log_last + np.log(uniform + (1 - uniform) * part), -1e-300)
+    drawn = scipy.special.ndtri_exp(logs)
     return np.asarray(np.clip(means + turned * spread * drawn, low, high))

@@ -54,10 +54,8 @@ class FollowUps(NamedTuple):
         generator = np.random.Generator(np.random.Philox(key=33))
         count = min(persons, MOST_PERSONS)
         shape = SHAPES[0] * (SHAPES[1] / SHAPES[0]) ** place[0]
-        left, lost, since = (
-            low + (high - low) * at
-            for (low, high), at in zip((LEFT, LOST, SINCE), place[1:], strict=True)
-        )
+        ranges = zip((LEFT, LOST, SINCE), place[1:], strict=True)
+        left, lost, since = (low + (high - low) * at for (low, high), at in ranges)
         drawn = generator.random((3, count))
         starts = LATEST * generator.random(count) * cells.late
         # Without an event before it began, by the hazard until then.
@@ -195,8 +193,7 @@ def _paths(cells: LifeCells, count: int) -> Floats:
 
     So plans of nearby budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
     """
-    coarse = cells.each - len(cells.causes) * cells.count
-    sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, coarse - cells.coarse - 1]
+    sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, cells.each - cells.exits]
     generator, found = np.random.Generator(np.random.Philox(key=2)), []
     for size in filter(None, sizes * cells.groups):
         steps = generator.standard_normal((count, max(FINE, size)))

@@ -34,10 +34,8 @@ from dpfda.numerics.arrays import Floats
 HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
-# From the second version on a table is weighted, and intervals allow for what priors draw; from the
-# third on where covariates lie is read from it, and intervals follow how well they can be told apart;
-# from the fourth on so is how early in a wide cell the censored leave; from the fifth on how numbers go
-# together, and priors are around a record with the mean terms that a table tells.
+# Of files. Before the third rounds were at places by another information (`Model.information`); before
+# the fourth a single number had other parts in a table (`Combinations`).
 VERSION = 5
 # How far priors draw, beside what they are estimated to at a mean that is drawn itself.
 DRAWN = 2.0
@@ -67,7 +65,6 @@ class Model:
     cells: LifeCells
     terms: Covariates
     strata: tuple[Covariate, ...] = ()
-    version: int = VERSION
 
     @property
     def effects(self) -> int:
@@ -92,18 +89,13 @@ class Model:
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
-        means, own = [], []
-        for covariate in self.terms.covariates:
-            share = 0.0 if covariate.bounds is not None else 1 / covariate.ends
-            means += [share] * len(covariate.terms)
-            own.append(np.eye(len(covariate.terms)) * (share or 1 / 3))
-        first = np.array(means)
-        products, start = np.multiply.outer(first, first), 0
-        for block in own:
-            stop = start + len(block)
-            products[start:stop, start:stop] = block
-            start = stop
-        return frozen(first), frozen(products)
+        covariates = self.terms.covariates
+        of = np.repeat(np.arange(len(covariates)), [len(each.terms) for each in covariates])
+        means = np.array([0.0 if each.bounds else 1 / each.ends for each in covariates])[of]
+        # Two levels of one covariate are never seen together.
+        own = np.diag(np.where(means > 0, means, 1 / 3))
+        products = np.where(np.equal.outer(of, of), own, np.multiply.outer(means, means))
+        return frozen(means), frozen(products)
 
     def stratum(self, levels: dict[str, str]) -> int:
         """Place of the stratum of stated levels; the first level where one is not stated."""
@@ -130,7 +122,8 @@ class Model:
         deviation : array (3,)
             Of the noise in each of the three.
         raised : float
-            To how many deviations of noise eigenvalues are raised.
+            To how many deviations of noise eigenvalues are raised; infinite for rounds before the third
+            version, which took mean terms for even ones.
         even : bool
             Whether they are drawn towards even covariates.
         """
@@ -143,7 +136,7 @@ class Model:
 
         roots = np.sqrt(np.diag(second))
         noise = deviation[1] * len(sums) ** 0.5
-        if self.version > 2:
+        if np.isfinite(raised):
             first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
@@ -152,11 +145,9 @@ class Model:
         made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
         scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
         values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
-        least = LEAST_SHARES[1]
-        if self.version > 2:
-            # Terms that are nearly collinear say little, and no more may be claimed.
-            noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
-            least = float(np.clip(noise, *LEAST_SHARES))
+        # Terms that are nearly collinear say little, and no more may be claimed.
+        noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
+        least = float(np.clip(noise, *LEAST_SHARES))
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
 
@@ -194,16 +185,6 @@ class Model:
         weighted = before * middle * form.sum(axis=0)
         return Posterior(np.concatenate([hazards, np.zeros(self.effects)]), precision, weighted)
 
-    def law(
-        self, posterior: Posterior, before: Posterior, information: Floats
-    ) -> tuple[Posterior, Floats]:
-        """The law of the parameters, and what sampling adds to its covariance (P, P)."""
-        added = np.linalg.inv(information)
-        if self.version > 2:
-            added = posterior.sampling(before, information)
-        law = posterior.allowing(before) if self.version > 1 else posterior
-        return law, np.asarray(added, dtype=np.float64)
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -222,28 +203,23 @@ class Posterior:
     precision: Floats
     weighted: Floats
 
-    def seen(self, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
-        """The law after a gradient at `at`, with noise of a covariance (P, P) or of variances (P,)."""
+    def seen(self, at: Floats, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
+        """The law after a gradient at a place, with noise of covariance (P, P) or of variances (P,)."""
         carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
         precision = self.precision + carried @ information
-        weighted = self.weighted + carried @ (information @ self.at + gradient)
-        step = np.clip(np.linalg.solve(precision, weighted) - self.at, -FARTHEST, FARTHEST)
-        return Posterior(self.at + step, precision, weighted)
+        weighted = self.weighted + carried @ (information @ at + gradient)
+        step = np.clip(np.linalg.solve(precision, weighted) - at, -FARTHEST, FARTHEST)
+        return Posterior(at + step, precision, weighted)
 
-    def from_here(self, at: Floats) -> Posterior:
-        """The same law, the next gradient being taken elsewhere."""
-        return Posterior(at, self.precision, self.weighted)
-
-    def allowing(self, before: Posterior) -> Posterior:
-        """The same law, wider by how far the priors are estimated to draw its mean.
+    def allowing(self, before: Posterior) -> Floats:
+        """Its covariance (P, P), wider by how far the priors are estimated to draw its mean.
 
         A ratio that is large for its prior is drawn towards one whatever the noise is: a bias, which has
         the size that priors foresee only on average over ratios.
         """
         mean = self.covariance @ self.weighted
         drawn = DRAWN * self.covariance @ (before.precision @ mean - before.weighted)
-        precision = np.asarray(np.linalg.inv(self.covariance + np.multiply.outer(drawn, drawn)))
-        return Posterior(self.at, precision, precision @ mean)
+        return np.asarray(self.covariance + np.multiply.outer(drawn, drawn))
 
     def loosened(self, effects: int) -> Posterior:
         """The law under a prior of effects that is `LOOSE` times as wide."""

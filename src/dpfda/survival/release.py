@@ -26,7 +26,7 @@ from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level,
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.shares import NoisyShares, domain_words, used_units
+from dpfda.releases.shares import NoisyShares, used_units
 from dpfda.survival.curve import STATED, LifeCurve
 from dpfda.survival.lifetables import equality
 from dpfda.views import Line, View
@@ -223,16 +223,14 @@ class ReleasedSurvival(LifeCurve):
             If there are no groups, or no such cause or strata.
         """
         self._check_groups("a test")
-        chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
-        place = None if chosen is None else self.cells.causes.index(chosen)
+        causes = self.cells.causes
+        place = None if cause is None else causes.index(choice(cause, "cause", causes))
         rows = self._strata(strata)
-        means = self._draws.mean(axis=0)
-        statistic, p_value = equality(
-            self.counts, means, self.cells, self.noise, place, strata=rows or None
-        )
+        given = self.counts, self._draws.mean(axis=0), self.cells, self.noise, place
+        statistic, p_value = equality(*given, strata=rows or None)
         of = [", ".join(self.levels[row] for row in group) for group in rows]
         null = f"the populations of {'; of '.join(of) or ', '.join(self.levels)} have one hazard"
-        null += f" of {chosen}" if chosen else ""
+        null += "" if cause is None else f" of {cause}"
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
 
     def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
@@ -265,10 +263,6 @@ class ReleasedSurvival(LifeCurve):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         columns = super()._columns(at, asked)
         where = at[:, 0]
-        columns["hazard"] = (
-            np.asarray(self.hazard(where)),
-            "rate of events of those still without one, a unit of time",
-        )
         followed = np.asarray(self.at_risk(where))
         columns["at_risk"] = followed, f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
@@ -363,10 +357,9 @@ class ReleasedSurvival(LifeCurve):
         tested = {"groups": str(self.test())} if self.levels else {}
         said, numbers, found = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
-        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
-            public=[*coding, domain_words(self)],
+            public=self._public_facts,
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
             first=self._unknown,
@@ -415,7 +408,10 @@ class ReleasedSurvival(LifeCurve):
             },
             "mean_time_differences": {name: gap.restricted_mean() for name, gap in gaps},
         }
-        medians, risks, all_like, means = map(_listed, found.values())
+        medians, risks, all_like, means = (
+            "; ".join(f"{name}: {estimate}" for name, estimate in parts.items())
+            for parts in found.values()
+        )
         said = [
             f"Medians of these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
@@ -430,8 +426,3 @@ class ReleasedSurvival(LifeCurve):
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
-
-
-def _listed(arms: Mapping[str, Estimate]) -> str:
-    """Medians of groups, in words."""
-    return "; ".join(f"{name}: {median}" for name, median in arms.items())
