@@ -104,8 +104,8 @@ class TestWhatOneUnitMoves:
         release = released()
         path = release.save(tmp_path / "c.json")
         written = json.loads(path.read_text())
-        scales = written["distance"]["noise"]["scales"]
-        written["distance"]["noise"]["scales"] = [int(scales[0] / math.sqrt(2))]
+        scales = written["largest_distance"]["noise"]["scales"]
+        written["largest_distance"]["noise"]["scales"] = [int(scales[0] / math.sqrt(2))]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
@@ -247,11 +247,26 @@ class TestTheBand:
         np.testing.assert_array_equal(read.band().upper, release.band().upper)
         written = json.loads(path.read_text())
         changed = {"units": 900, "cut": 0.99 * release.distance.cut}
-        assert type(written["distance"][name]) is type(changed[name])
-        written["distance"][name] = changed[name]
+        assert type(written["largest_distance"][name]) is type(changed[name])
+        written["largest_distance"][name] = changed[name]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
+
+    def test_what_files_of_earlier_versions_tell_is_another_number_and_left_aside(self, tmp_path):
+        release = released()
+        path = release.save(tmp_path / "c.json")
+        written = json.loads(path.read_text())
+        before = written.pop("largest_distance")
+        # One unit moved it by 16 * 2^22, and the cut had other multiples.
+        (scale,) = before["noise"]["scales"]
+        before["noise"]["scales"], before["cut"] = [256 * scale], 0.9 * before["cut"]
+        path.write_text(json.dumps(written | {"distance": before}))
+        read = dpfda.load(path)
+        assert read.distance is None
+        assert read.certificate.costs == release.certificate.costs
+        np.testing.assert_array_equal(read.band().upper, release.band(of="noise").upper)
+        assert dpfda.load(read.save(tmp_path / "again.json")).certificate == read.certificate
 
     def test_a_variance_that_functions_do_not_follow_is_named_first(self):
         rows = curves(2000)

@@ -112,8 +112,10 @@ class ReleasedCovariance(CovarianceSurface):
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     restored: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    # What files of earlier versions call their distance is another number: it is left aside.
     distance: CovarianceDistance | None = field(
-        default=None, metadata=file.itself(CovarianceDistance.from_json).or_absent.kept
+        default=None,
+        metadata=file.itself(CovarianceDistance.from_json).named("largest_distance").or_absent.kept,
     )
 
     _FORMAT: ClassVar[str] = "dpfda-covariance"
