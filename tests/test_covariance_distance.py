@@ -19,6 +19,7 @@ from dpfda.covariance.distance import (
     ONE,
     PAIR,
     CovarianceDistance,
+    cut_for,
     distance_noise,
     least_sum,
     measured_distance,
@@ -249,6 +250,27 @@ class TestTheBand:
         changed = {"units": 900, "cut": 0.99 * release.distance.cut}
         assert type(written["largest_distance"][name]) is type(changed[name])
         written["largest_distance"][name] = changed[name]
+        path.write_text(json.dumps(written))
+        with pytest.raises(StorageError):
+            dpfda.load(path)
+
+    @pytest.mark.parametrize("parameters", [{}, {"center": "private"}])
+    @pytest.mark.parametrize("altered", [{"restored": 1.0}, {"restored": 2.0}, {}, {"records": 1}])
+    def test_no_file_with_its_cut_put_right_says_less(self, tmp_path, parameters, altered):
+        """Variances restored by another factor or by none; or pairs for single units, and the reverse."""
+        release = released(domain=(0, 1), **parameters)
+        path = release.save(tmp_path / "c.json")
+        written = json.loads(path.read_text())
+        told = written["largest_distance"]
+        if "records" in altered:
+            pairs = not parameters
+            written["about"]["center"] = "private" if pairs else "pairs"
+            told["units"] = 200 if pairs else 800
+        else:
+            del written["restored"]
+            written |= altered
+            other = replace(release, restored=altered.get("restored"))
+            told["cut"] = cut_for(other.on_grid(), release.certificate.bound["radius"], 1.0)
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)

@@ -160,9 +160,14 @@ def chosen_radius(
     power = math.log10(strength * share)
     multiple = max(1.0, -0.2 + 0.62 * power if restored else 0.55 + 0.46 * power)
     radius = float(radii[np.argmin(np.abs(np.log(radii / (wanted * multiple))))])
-    if not restored or radius == radii[0]:
-        return radius, 1.0
-    return radius, 1 + 0.5 * min(1.0, wanted / radius) ** 5
+    return radius, restoring(largest, typical, share, radius) if restored else 1.0
+
+
+def restoring(largest: float, typical: float, share: float, radius: float) -> float:
+    """What restores variances after shortening to that radius; other numbers as of `chosen_radius`."""
+    if math.isclose(radius, largest):
+        return 1.0
+    return 1 + 0.5 * min(1.0, typical * share**0.25 / radius) ** 5
 
 
 def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, size: int) -> Floats:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds.stated import bound_from_json
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, radius_grid
+from dpfda.covariance.design import fitted_shrinkage, radius_grid, restoring
 from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
@@ -29,6 +30,7 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
+from dpfda.publication.moments import RadiusChoice
 from dpfda.releases import entries as file
 from dpfda.releases.asked_bands import checked
 from dpfda.releases.bands import (
@@ -320,25 +322,38 @@ class ReleasedCovariance(CovarianceSurface):
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
         for choice in _choice(self.certificate.mechanism):
-            # Powers differ in their last digits between machines.
-            radius = as_number(self.certificate.bound["radius"])
-            if not np.isclose(radius_grid(choice.radii[0]), radius, rtol=1e-12).any():
-                raise ValueError("the radius is no candidate")
+            self._check_choice(choice)
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
         if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
             raise ValueError("shortening does not take so much")
         if self.distance is not None:
-            records = self.certificate.bound["records"]
-            records_of = 2 if self.about.get("center") == "pairs" else 1
-            counted = self.distance.units // records_of == self.count
-            if not counted or limits_of(mapping(records or {}), grid) is None:
+            records = mapping(self.certificate.bound["records"] or {})
+            pairs = self.about.get("center") == "pairs"
+            counted = self.distance.units // (2 if pairs else 1) == self.count
+            if not counted or limits_of(records, grid) is None:
                 raise ValueError("the largest distance is of these units between bounds")
+            implied = bound_from_json(records).radius_on(self.grid_points, self.basis.weights)
+            implied *= math.sqrt(2) if pairs else 2
+            choice = _choice(self.certificate.mechanism)
+            if not choice or not math.isclose(choice[0].radii[0], implied) or self.restored is None:
+                raise ValueError("the radius was chosen within other bounds, or restores nothing")
             start, end = self.domain_range
             cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
             # Matrices differ in their last digits between machines.
             if not np.isclose(self.distance.cut, cut, rtol=1e-6, atol=0):
                 raise ValueError("values were cut elsewhere than the covariance says")
+
+    def _check_choice(self, choice: Selection) -> None:
+        # Powers differ in their last digits between machines.
+        radius, largest = as_number(self.certificate.bound["radius"]), choice.radii[0]
+        if not np.isclose(radius_grid(largest), radius, rtol=1e-12).any():
+            raise ValueError("the radius is no candidate")
+        if self.restored is not None:
+            with np.errstate(all="ignore"):
+                lengths = RadiusChoice.typical(choice, max(1, round(self.count)))
+            if not math.isclose(self.restored, restoring(largest, *lengths, radius), rel_tol=1e-6):
+                raise ValueError("variances were restored by other counts")
 
     # Tables, pictures and words.
 
