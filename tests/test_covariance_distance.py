@@ -257,7 +257,7 @@ class TestTheBand:
     @pytest.mark.parametrize("parameters", [{}, {"center": "private"}])
     @pytest.mark.parametrize("altered", [{"restored": 1.0}, {"restored": 2.0}, {}, {"records": 1}])
     def test_no_file_with_its_cut_put_right_says_less(self, tmp_path, parameters, altered):
-        """Variances restored by another factor or by none; or pairs for single units, and the reverse."""
+        """Variances restored by another factor or none; or pairs for units, and the reverse."""
         release = released(domain=(0, 1), **parameters)
         path = release.save(tmp_path / "c.json")
         written = json.loads(path.read_text())
@@ -270,7 +270,8 @@ class TestTheBand:
             del written["restored"]
             written |= altered
             other = replace(release, restored=altered.get("restored"))
-            told["cut"] = cut_for(other.on_grid(), release.certificate.bound["radius"], 1.0)
+            radius = release.certificate.bound["radius"]
+            told["cut"] = cut_for(other.on_grid(), radius, 1.0)
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)

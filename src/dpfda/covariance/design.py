@@ -21,6 +21,8 @@ from dpfda.numerics.parameters import readable, shown, whole
 from dpfda.numerics.speed import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import recomputed
+from dpfda.publication.moments import RadiusChoice
+from dpfda.releases.staged import Selection
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
@@ -168,6 +170,20 @@ def restoring(largest: float, typical: float, share: float, radius: float) -> fl
     if math.isclose(radius, largest):
         return 1.0
     return 1 + 0.5 * min(1.0, typical * share**0.25 / radius) ** 5
+
+
+def check_choice(choice: Selection, radius: float, restored: float | None, units: int) -> None:
+    """Raises ValueError where that choice gives another radius of a file, or restores otherwise."""
+    largest = choice.radii[0]
+    # Powers differ in their last digits between machines.
+    if not np.isclose(radius_grid(largest), radius, rtol=1e-12).any():
+        raise ValueError("the radius is no candidate")
+    if restored is None:
+        return
+    with np.errstate(all="ignore"):
+        lengths = RadiusChoice.typical(choice, units)
+    if not math.isclose(restored, restoring(largest, *lengths, radius), rel_tol=1e-6):
+        raise ValueError("variances were restored by other counts")
 
 
 def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, size: int) -> Floats:

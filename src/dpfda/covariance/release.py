@@ -16,7 +16,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds.stated import bound_from_json
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, radius_grid, restoring
+from dpfda.covariance.design import check_choice, fitted_shrinkage
 from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
@@ -30,7 +30,6 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
-from dpfda.publication.moments import RadiusChoice
 from dpfda.releases import entries as file
 from dpfda.releases.asked_bands import checked
 from dpfda.releases.bands import (
@@ -322,7 +321,8 @@ class ReleasedCovariance(CovarianceSurface):
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
         for choice in _choice(self.certificate.mechanism):
-            self._check_choice(choice)
+            radius = as_number(self.certificate.bound["radius"])
+            check_choice(choice, radius, self.restored, max(1, round(self.count)))
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
         if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
@@ -343,17 +343,6 @@ class ReleasedCovariance(CovarianceSurface):
             # Matrices differ in their last digits between machines.
             if not np.isclose(self.distance.cut, cut, rtol=1e-6, atol=0):
                 raise ValueError("values were cut elsewhere than the covariance says")
-
-    def _check_choice(self, choice: Selection) -> None:
-        # Powers differ in their last digits between machines.
-        radius, largest = as_number(self.certificate.bound["radius"]), choice.radii[0]
-        if not np.isclose(radius_grid(largest), radius, rtol=1e-12).any():
-            raise ValueError("the radius is no candidate")
-        if self.restored is not None:
-            with np.errstate(all="ignore"):
-                lengths = RadiusChoice.typical(choice, max(1, round(self.count)))
-            if not math.isclose(self.restored, restoring(largest, *lengths, radius), rel_tol=1e-6):
-                raise ValueError("variances were restored by other counts")
 
     # Tables, pictures and words.
 
