@@ -169,7 +169,7 @@ def restoring(largest: float, typical: float, share: float, radius: float) -> fl
     """What restores variances after shortening to that radius; other numbers as of `chosen_radius`."""
     if math.isclose(radius, largest):
         return 1.0
-    return 1 + 0.5 * min(1.0, typical * share**0.25 / radius) ** 5
+    return float(1 + 0.5 * min(1.0, typical * share**0.25 / radius) ** 5)
 
 
 def check_choice(choice: Selection, radius: float, restored: float | None, units: int) -> None:

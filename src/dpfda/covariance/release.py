@@ -320,13 +320,15 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the functions must fit the noise and the divisor be positive")
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        for choice in _choice(self.certificate.mechanism):
-            radius = as_number(self.certificate.bound["radius"])
-            check_choice(choice, radius, self.restored, max(1, round(self.count)))
+        choices = _choice(self.certificate.mechanism)
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
-        if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
+        within = 1 <= (self.restored or 1.0) <= MOST_RESTORED
+        if not within or (self.restored is not None and not choices):
             raise ValueError("shortening does not take so much")
+        for choice in choices:
+            radius = as_number(self.certificate.bound["radius"])
+            check_choice(choice, radius, self.restored, max(1, round(self.count)))
         if self.distance is not None:
             records = mapping(self.certificate.bound["records"] or {})
             pairs = self.about.get("center") == "pairs"
@@ -335,8 +337,8 @@ class ReleasedCovariance(CovarianceSurface):
                 raise ValueError("the largest distance is of these units between bounds")
             implied = bound_from_json(records).radius_on(self.grid_points, self.basis.weights)
             implied *= math.sqrt(2) if pairs else 2
-            choice = _choice(self.certificate.mechanism)
-            if not choice or not math.isclose(choice[0].radii[0], implied) or self.restored is None:
+            chosen = bool(choices) and math.isclose(choices[0].radii[0], implied)
+            if not chosen or self.restored is None:
                 raise ValueError("the radius was chosen within other bounds, or restores nothing")
             start, end = self.domain_range
             cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
