@@ -19,6 +19,7 @@ from dpfda.covariance.distance import (
     ONE,
     PAIR,
     CovarianceDistance,
+    cut_for,
     distance_noise,
     least_sum,
     measured_distance,
@@ -104,8 +105,8 @@ class TestWhatOneUnitMoves:
         release = released()
         path = release.save(tmp_path / "c.json")
         written = json.loads(path.read_text())
-        scales = written["distance"]["noise"]["scales"]
-        written["distance"]["noise"]["scales"] = [int(scales[0] / math.sqrt(2))]
+        scales = written["largest_distance"]["noise"]["scales"]
+        written["largest_distance"]["noise"]["scales"] = [int(scales[0] / math.sqrt(2))]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
@@ -247,11 +248,48 @@ class TestTheBand:
         np.testing.assert_array_equal(read.band().upper, release.band().upper)
         written = json.loads(path.read_text())
         changed = {"units": 900, "cut": 0.99 * release.distance.cut}
-        assert type(written["distance"][name]) is type(changed[name])
-        written["distance"][name] = changed[name]
+        assert type(written["largest_distance"][name]) is type(changed[name])
+        written["largest_distance"][name] = changed[name]
         path.write_text(json.dumps(written))
         with pytest.raises(StorageError):
             dpfda.load(path)
+
+    @pytest.mark.parametrize("parameters", [{}, {"center": "private"}])
+    @pytest.mark.parametrize("altered", [{"restored": 1.0}, {"restored": 2.0}, {}, {"records": 1}])
+    def test_no_file_with_its_cut_put_right_says_less(self, tmp_path, parameters, altered):
+        """Variances restored by another factor or none; or pairs for units, and the reverse."""
+        release = released(domain=(0, 1), **parameters)
+        path = release.save(tmp_path / "c.json")
+        written = json.loads(path.read_text())
+        told = written["largest_distance"]
+        if "records" in altered:
+            pairs = not parameters
+            written["about"]["center"] = "private" if pairs else "pairs"
+            told["units"] = 200 if pairs else 800
+        else:
+            del written["restored"]
+            written |= altered
+            other = replace(release, restored=altered.get("restored"))
+            radius = release.certificate.bound["radius"]
+            told["cut"] = cut_for(other.on_grid(), radius, 1.0)
+        path.write_text(json.dumps(written))
+        with pytest.raises(StorageError):
+            dpfda.load(path)
+
+    def test_what_files_of_earlier_versions_tell_is_another_number_and_left_aside(self, tmp_path):
+        release = released()
+        path = release.save(tmp_path / "c.json")
+        written = json.loads(path.read_text())
+        before = written.pop("largest_distance")
+        # One unit moved it by 16 * 2^22, and the cut had other multiples.
+        (scale,) = before["noise"]["scales"]
+        before["noise"]["scales"], before["cut"] = [256 * scale], 0.9 * before["cut"]
+        path.write_text(json.dumps(written | {"distance": before}))
+        read = dpfda.load(path)
+        assert read.distance is None
+        assert read.certificate.costs == release.certificate.costs
+        np.testing.assert_array_equal(read.band().upper, release.band(of="noise").upper)
+        assert dpfda.load(read.save(tmp_path / "again.json")).certificate == read.certificate
 
     def test_a_variance_that_functions_do_not_follow_is_named_first(self):
         rows = curves(2000)

@@ -21,6 +21,8 @@ from dpfda.numerics.parameters import readable, shown, whole
 from dpfda.numerics.speed import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import recomputed
+from dpfda.publication.moments import RadiusChoice
+from dpfda.releases.staged import Selection
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
@@ -160,9 +162,28 @@ def chosen_radius(
     power = math.log10(strength * share)
     multiple = max(1.0, -0.2 + 0.62 * power if restored else 0.55 + 0.46 * power)
     radius = float(radii[np.argmin(np.abs(np.log(radii / (wanted * multiple))))])
-    if not restored or radius == radii[0]:
-        return radius, 1.0
-    return radius, 1 + 0.5 * min(1.0, wanted / radius) ** 5
+    return radius, restoring(largest, typical, share, radius) if restored else 1.0
+
+
+def restoring(largest: float, typical: float, share: float, radius: float) -> float:
+    """What restores variances after shortening to that radius; other numbers as of `chosen_radius`."""
+    if math.isclose(radius, largest):
+        return 1.0
+    return float(1 + 0.5 * min(1.0, typical * share**0.25 / radius) ** 5)
+
+
+def check_choice(choice: Selection, radius: float, restored: float | None, units: int) -> None:
+    """Raises ValueError where that choice gives another radius of a file, or restores otherwise."""
+    largest = choice.radii[0]
+    # Powers differ in their last digits between machines.
+    if not np.isclose(radius_grid(largest), radius, rtol=1e-12).any():
+        raise ValueError("the radius is no candidate")
+    if restored is None:
+        return
+    with np.errstate(all="ignore"):
+        lengths = RadiusChoice.typical(choice, units)
+    if not math.isclose(restored, restoring(largest, *lengths, radius), rel_tol=1e-6):
+        raise ValueError("variances were restored by other counts")
 
 
 def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, size: int) -> Floats:

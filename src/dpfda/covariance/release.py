@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds.stated import bound_from_json
 from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, radius_grid
+from dpfda.covariance.design import check_choice, fitted_shrinkage
 from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
@@ -112,8 +113,10 @@ class ReleasedCovariance(CovarianceSurface):
 
     emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
     restored: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    # What files of earlier versions call their distance is another number: it is left aside.
     distance: CovarianceDistance | None = field(
-        default=None, metadata=file.itself(CovarianceDistance.from_json).or_absent.kept
+        default=None,
+        metadata=file.itself(CovarianceDistance.from_json).named("largest_distance").or_absent.kept,
     )
 
     _FORMAT: ClassVar[str] = "dpfda-covariance"
@@ -317,21 +320,26 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the functions must fit the noise and the divisor be positive")
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        for choice in _choice(self.certificate.mechanism):
-            # Powers differ in their last digits between machines.
-            radius = as_number(self.certificate.bound["radius"])
-            if not np.isclose(radius_grid(choice.radii[0]), radius, rtol=1e-12).any():
-                raise ValueError("the radius is no candidate")
+        choices = _choice(self.certificate.mechanism)
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
-        if not 1 <= (self.restored or 1.0) <= MOST_RESTORED:
+        within = 1 <= (self.restored or 1.0) <= MOST_RESTORED
+        if not within or (self.restored is not None and not choices):
             raise ValueError("shortening does not take so much")
+        for choice in choices:
+            radius = as_number(self.certificate.bound["radius"])
+            check_choice(choice, radius, self.restored, max(1, round(self.count)))
         if self.distance is not None:
-            records = self.certificate.bound["records"]
-            records_of = 2 if self.about.get("center") == "pairs" else 1
-            counted = self.distance.units // records_of == self.count
-            if not counted or limits_of(mapping(records or {}), grid) is None:
+            records = mapping(self.certificate.bound["records"] or {})
+            pairs = self.about.get("center") == "pairs"
+            counted = self.distance.units // (2 if pairs else 1) == self.count
+            if not counted or limits_of(records, grid) is None:
                 raise ValueError("the largest distance is of these units between bounds")
+            implied = bound_from_json(records).radius_on(self.grid_points, self.basis.weights)
+            implied *= math.sqrt(2) if pairs else 2
+            chosen = bool(choices) and math.isclose(choices[0].radii[0], implied)
+            if not chosen or self.restored is None:
+                raise ValueError("the radius was chosen within other bounds, or restores nothing")
             start, end = self.domain_range
             cut = cut_for(self.on_grid(), as_number(self.certificate.bound["radius"]), end - start)
             # Matrices differ in their last digits between machines.

@@ -130,7 +130,7 @@ class RadiusChoice:
     def radius(self, selection: Selection, units: int, multiple: float) -> float:
         """That of the first step of second moments, from noisy counts: so many typical lengths."""
         length, share = self.typical(selection, units)
-        quiet = max(QUIET * units / self._counted(selection)[1], 1.0)
+        quiet = max(QUIET * units / _counted(selection)[1], 1.0)
         return min(float(multiple * length * (share * quiet) ** 0.25), self.largest)
 
     def gathered(self, selection: Selection, units: int, noise: float) -> tuple[float, float | None]:
@@ -143,7 +143,7 @@ class RadiusChoice:
         units: How many there are, or were released.
         noise: Squared length that every unit is expected to have by noise alone.
         """
-        counts, deviation = self._counted(selection)
+        counts, deviation = _counted(selection)
         hidden = np.cumsum(counts) <= CLEAR * deviation * np.sqrt(np.arange(1, counts.size + 1))
         shares = np.where(np.minimum.accumulate(hidden), 0.0, np.maximum(counts, 0.0)) / units
         # Relative to the largest, so that no power overflows.
@@ -154,15 +154,17 @@ class RadiusChoice:
             return 0.0, None
         return float(self.radii[0]) * math.sqrt(fourth / whole), math.sqrt(fourth) / whole / PEAK
 
-    def typical(self, selection: Selection, units: int) -> tuple[float, float]:
+    @staticmethod
+    def typical(selection: Selection, units: int) -> tuple[float, float]:
         """Root mean square of the lengths of so many units, and their share: see `typical_length`."""
-        counts, deviation = self._counted(selection)
-        return typical_length(self.radii, counts, deviation, units, SHORTER)
+        counts, deviation = _counted(selection)
+        return typical_length(np.array(selection.radii), counts, deviation, units, SHORTER)
 
-    def _counted(self, selection: Selection) -> tuple[Floats, float]:
-        """Noisy numbers of units (C,), and the deviation of their noise."""
-        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
-        return counts, float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
+
+def _counted(selection: Selection) -> tuple[Floats, float]:
+    """Noisy numbers of units (C,), and the deviation of their noise."""
+    counts = np.array([float(count) / selection.scale for count in selection.noisy_counts])
+    return counts, float(np.sqrt(selection.noise.variances()[0])) / selection.scale
 
 
 def bin_counts(lengths: Floats, radii: Floats) -> IntegerSum:
