@@ -124,7 +124,8 @@ def test_what_cannot_be_known_is_refused() -> None:
     with pytest.raises(ParameterError, match="variance must be for of='population'"):
         bounded.band(variance=1.0)
     with pytest.raises(
-        ParameterError, match="of must be 'sample' or 'noise' for this released function; found 'population'"
+        ParameterError,
+        match="of must be 'sample' or 'noise' for this released function; found 'population'",
     ):
         bounded.derivative().band(of="population")
 
