@@ -27,6 +27,7 @@ OTHERS = [name for name in LANGUAGES if name != "en"]
 # Labels of the samples, and names that stand for themselves.
 NAMES = {
     "hour of the day", "load (MW)", "t (h)", "area 20", "area 200", "age 40", "age 90", "age 60, arm b",
+    "age 40, arm a", "age 90, arm a",
     "life table", "two looks", "search for bounds", "split conformal", "quantile curves", "score curves",
 }  # fmt: skip
 # What an English sentence can hardly do without; none of them is a word of the other languages.

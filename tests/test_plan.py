@@ -120,7 +120,7 @@ def test_an_error_that_no_budget_reaches_is_refused(name):
     plan = PLANNED[name].at(epsilon=1)
     for asked in (plan.least_epsilon, plan.least_n):
         with pytest.raises(ParameterError, match=r"error must be within reach of .* stays, whatever"):
-            asked(error=plan.error / 200)
+            asked(error=plan.error / 5000)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_no_larger_budget_needs_more_units():
 def test_that_more_units_may_do_is_said_where_an_epsilon_is_looked_for(few_trials):
     plan = PLANNED["covariance"]
     with pytest.raises(ParameterError, match="where it is counted: more units may do"):
-        plan.least_epsilon(error=plan.error / 200)
+        plan.least_epsilon(error=plan.error / 5000)
     with pytest.raises(ParameterError, match=r"whatever the budget and the number\.$"):
-        plan.least_n(error=plan.error / 200)
+        plan.least_n(error=plan.error / 5000)
 
 
 def test_budgets_too_small_to_publish_anything_are_not_enough(few_trials):
