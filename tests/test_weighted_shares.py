@@ -250,7 +250,8 @@ def test_a_file_says_that_records_were_weighted(kind, tmp_path):
     assert plan.size is None
     assert plan.n == 800
     assert plan.at(epsilon=2).size is None
-    assert plan.error == pytest.approx(estimator.plan(800).error, rel=0.1)
+    # Where an interval is chosen it is with other noise.
+    assert plan.error == pytest.approx(estimator.plan(800).error, rel=0.15)
 
 
 def test_quantiles_of_a_private_total_say_how_far_their_shares_are_off():
