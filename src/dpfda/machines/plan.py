@@ -324,7 +324,7 @@ def machine_plan(
         if power is not None and choice is None:
             # On the command line a number is a word.
             power = {str(one): one for one in (1, *POWERS)}.get(word, power)
-            made = made if power == 1 else RootFeatures(made, power)
+            made = made if isinstance(power, int | float) and power == 1 else RootFeatures(made, power)
     elif getattr(chosen, "inputs", None) == count:
         made = chosen
     else:
