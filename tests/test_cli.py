@@ -1086,7 +1086,7 @@ def test_a_unit_without_groups_is_said_to_be_a_row(wards, folder):
 def test_an_end_of_a_range_that_is_no_column_is_named(wards, folder, columns, found):
     refused = mean_of(wards, "--columns", columns)
     assert refused.exit_code == 2
-    assert f"must be the label of a column of the file; found '{found}'" in refused.stderr
+    assert f"must be the label of a column; found '{found}'" in refused.stderr
 
 
 def test_plan_takes_a_grid(folder):
