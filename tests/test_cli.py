@@ -204,6 +204,7 @@ def test_long_layout(visits):
     release = load("out.json")
     assert release.unit == "patient"
     assert release.to_json()["format"] == "dpfda-pooled-mean"
+    assert (release.view().x_label, release.view().y_label) == ("week", "weight")
     assert flat(result.stdout).count("estimate: pooled over all observations") == 1
     assert flat(result.stdout).count("estimate:") == 1
     np.testing.assert_allclose(release(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)

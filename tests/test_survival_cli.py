@@ -107,6 +107,17 @@ def test_a_refused_record_names_the_option_of_its_column(people, tmp_path, colum
     assert not (tmp_path / "r.json").exists()
 
 
+def test_times_that_are_dates_are_to_be_numbers(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("day,died\n2024-03-01,1\n2024-03-09,0\n")
+    out = tmp_path / "t.json"
+    code, said = run(table, "--time", "day", "--event", "died", "--domain", 0, 9, "-e", 1, "--out", out)
+    assert code == 2
+    assert "Where the column holds times, give numbers, such as days since a start." in said
+    assert "dates=" not in said
+    assert not out.exists()
+
+
 def test_codes_are_never_guessed(people: Path, tmp_path: Path) -> None:
     """Codes 1 and 2: what the error says can be typed, and gives the curve of those who died."""
     out = tmp_path / "e.json"

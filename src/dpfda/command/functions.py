@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from dpfda.command.declared import REQUIRED, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
-from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded, note
+from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Plain(TyperCommand):
             # It writes nothing.
             each.required = each.required and each.name != "out"
         if not ctx.resilient_parsing:
-            self._check_once(ctx, args)
+            self._check_values(ctx, args)
         try:
             return super().parse_args(ctx, [*args])
         except Exception as error:
@@ -182,23 +182,17 @@ class Plain(TyperCommand):
                 error.others = [each for each in lacking if each is not error.param]  # type: ignore[attr-defined]
             raise
 
-    def _check_once(self, ctx: Context, args: list[str]) -> None:
-        """Refuse an option whose value is the name of another; say that of two of one the last counts."""
+    def _check_values(self, ctx: Context, args: list[str]) -> None:
+        """Refuse an option whose value is the name of another, and a second column of groups."""
         values, _, order = self.make_parser(ctx).parse_args([*args])
-        names = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
-        for each in {id(option): option for option in order if option.opts[0] in names}.values():
-            if each.opts[0][:1] != "-" or getattr(each, "is_flag", False):
-                continue
-            if order.count(each) > 1 and not getattr(each, "multiple", False):
-                if each.name == "by":
-                    # Other verbs cross groups that are named several times.
-                    ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
-                note(f"{each.opts[0]} is given more than once: the last one counts")
-            value = values.get(each.name)
-            for part in value if isinstance(value, list | tuple) else [value]:
-                if part in names:
-                    form = f"{each.opts[0]} {each.metavar or ''}".rstrip()
-                    ctx.fail(f"Option '{each.opts[0]}' lacks a value before '{part}'. Write {form}.")
+        names = {name for each in self.params for name in each.opts if name[:1] == "-"}
+        for each in self.params:
+            flag, value = each.opts[0], values.get(each.name)
+            for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
+                ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {each.metavar}.")
+            # Other verbs cross groups that are named several times.
+            if each.name == "by" and order.count(each) > 1 and not getattr(each, "multiple", False):
+                ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 
 def command_of(verb: Declared) -> Command:

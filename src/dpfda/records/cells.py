@@ -139,9 +139,8 @@ def text_number(text: str) -> float:
     infinite = INFINITE.fullmatch(text)
     if infinite:
         return -math.inf if infinite[1] == "-" else math.inf
-    raise UnreadableCellError(
-        PER_CENT if NUMBER.fullmatch(text.removesuffix("%").rstrip()) else NO_NUMBER
-    )
+    share = NUMBER.fullmatch(text.removesuffix("%").rstrip())
+    raise UnreadableCellError(PER_CENT if share else NO_NUMBER)
 
 
 def is_missing(cell: Any) -> bool:  # noqa: PLR0911 - a table of types

@@ -358,7 +358,8 @@ def cells_in(values: object, name: str) -> Column:
         if isinstance(values, str):
             found = "a word, but no table with columns that have names"
         remedy = "Pass an array (n,), a list or one column of a table."
-        raise DataError(f"{name} must hold one value a record; found {found}. {remedy}")
+        what = "label" if name in ("groups", "y") else "value"
+        raise DataError(f"{name} must hold one {what} a record; found {found}. {remedy}")
     return cells
 
 
