@@ -411,7 +411,8 @@ def test_a_plan_that_takes_long_says_so(monkeypatch):
     made = run("plan", "regress", *machine, "--band", "50%")
     assert made.exit_code == 0, made.output
     assert "made-up records, which may take minutes" in flat(made.stderr)
-    made = run("plan", "density", "--column", "x:0:1", "--units", 50, "--band", "50%", "--json")
+    covered = ("--covariate", "x:0:1", "--domain", 0, 9, "--units", 50)
+    made = run("plan", "cox", *covered, "--error", 0.5, "--json")
     assert "minutes" not in made.stderr
 
 

@@ -38,7 +38,7 @@ EXPECTED = ("late", "followed", "share", "quarter")
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 # Of these each number that is tried takes seconds.
-SLOW = ("classify", "regress", "survival", "quantile-curves")
+SLOW = ("classify", "regress", "survival", "quantile-curves", "density", "scores")
 # Of one mean, or of one whose records are read again.
 ForecastPlan: TypeAlias = "MeanPlan | Any"
 # Of a picture, from E/8 to 8 E.
