@@ -204,6 +204,7 @@ def test_long_layout(visits):
     release = load("out.json")
     assert release.unit == "patient"
     assert release.to_json()["format"] == "dpfda-pooled-mean"
+    assert (release.view().x_label, release.view().y_label) == ("week", "weight")
     assert flat(result.stdout).count("estimate: pooled over all observations") == 1
     assert flat(result.stdout).count("estimate:") == 1
     np.testing.assert_allclose(release(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)
@@ -1086,7 +1087,7 @@ def test_a_unit_without_groups_is_said_to_be_a_row(wards, folder):
 def test_an_end_of_a_range_that_is_no_column_is_named(wards, folder, columns, found):
     refused = mean_of(wards, "--columns", columns)
     assert refused.exit_code == 2
-    assert f"must be the label of a column of the file; found '{found}'" in refused.stderr
+    assert f"must be the label of a column; found '{found}'" in refused.stderr
 
 
 def test_plan_takes_a_grid(folder):

@@ -173,7 +173,7 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
     for arguments, words in (
         (("plot", "c.json", "--plot", "c.png"), "at most 2 variables to be drawn; found 3"),
         (("eval", "c.json"), "Name points."),
-        (("eval", "c.json", "--from", "t.csv"), "--from must be the label of a column of the file"),
+        (("eval", "c.json", "--from", "t.csv"), "--from must be the label of a column"),
         (("eval", "c.json", "--from", "wide.csv", "--at", "1:2:3"), "--from must be given, or --at"),
     ):  # fmt: skip
         refused = run(*arguments)

@@ -355,6 +355,27 @@ def test_an_option_of_another_verb_is_said_to_be_its(folder):
     assert "Possible options: --column)" in said
 
 
+def test_an_option_has_its_own_values_and_one_at_a_time(folder):
+    line = ["mean", "curves.csv", "--epsilon", "1", "--bounds", "0", "9", "--dry-run"]
+    assert run(*line).exit_code == 0
+    groups = "survival t.csv --epsilon 1 --domain 0 9 --time t --event e --by a:x,y --by b:u,v --dry-run"
+    assert "Option '--by' takes one column here" in flat(run(*groups.split()).stderr)
+    said = flat(run("mean", "curves.csv", "--bounds", "0,9", "--epsilon", "1").stderr.replace("│", ""))
+    assert "Option '--bounds' lacks a value before '--epsilon'. Write --bounds LO HI." in said
+    said = flat(run(*line, "--x-label", "--rho", "2").stderr.replace("│", ""))
+    assert "Option '--x-label' lacks a value before '--rho'." in said
+    # What may be given several times is.
+    assert (
+        run(
+            "plan",
+            "cox",
+            *["--units", "50", "--epsilon", "1", "--domain", "0", "9"],
+            *["--covariate", "age:0:9", "--covariate", "arm:a,b"],
+        ).exit_code
+        == 0
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
@@ -390,7 +411,8 @@ def test_a_plan_that_takes_long_says_so(monkeypatch):
     made = run("plan", "regress", *machine, "--band", "50%")
     assert made.exit_code == 0, made.output
     assert "made-up records, which may take minutes" in flat(made.stderr)
-    made = run("plan", "density", "--column", "x:0:1", "--units", 50, "--band", "50%", "--json")
+    covered = ("--covariate", "x:0:1", "--domain", 0, 9, "--units", 50)
+    made = run("plan", "cox", *covered, "--error", 0.5, "--json")
     assert "minutes" not in made.stderr
 
 

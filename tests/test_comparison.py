@@ -406,6 +406,8 @@ class TestRefusals:
         X, y = two_groups()
         with pytest.raises(DataError, match="requires y to be passed"):
             compared(X, None)
+        with pytest.raises(DataError, match="Pass that column of X, apart"):
+            compared(X, "arm")
         with pytest.raises(DataError, match="y must hold one label a record"):
             compared(X, y[:, None])
         with pytest.raises(DataError, match="y must have a group for every record; found none in row 5"):

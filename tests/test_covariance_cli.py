@@ -104,7 +104,7 @@ def test_a_column_that_is_not_there_is_named_by_its_own_option(run, table):
     for by, person, flag in (("groop", "person", "--by"), ("group", "persn", "--groups")):
         refused = run(*given, "--by", by, "--groups", person)
         assert refused.exit_code == 2
-        assert f"{flag} must be the label of a column of the file; found" in refused.stderr
+        assert f"{flag} must be the label of a column; found" in refused.stderr
 
 
 def test_a_test_is_on_the_axis_of_its_curves(run, table):

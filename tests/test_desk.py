@@ -370,7 +370,7 @@ def test_no_account_names_a_unit_that_is_no_column(visitor, folder):
         ({"epsilon": "0"}, "--epsilon must be", "epsilon"),
         ({"epsilon": "<b>"}, "--epsilon must be", "epsilon"),
         ({"column.2": "x"}, "--column must be NAME:LO:HI", "column.0"),
-        ({"column.0": "agge"}, "--column must be the label of a column of the file", "column.0"),
+        ({"column.0": "agge"}, "--column must be the label of a column", "column.0"),
         ({"step": "much"}, "--step must be a number", "step"),
         ({"name": "../sly"}, "Name must be letters, digits", None),
         ({"name": ""}, "Name must be letters, digits", None),

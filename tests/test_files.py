@@ -427,6 +427,9 @@ class TestFilesAndLabels:
 
 BAD_CELLS = {
     "abc": "something else",
+    "12.5%": "a number with a per cent sign",
+    "12 %": "a number with a per cent sign",
+    "%": "something else",
     "1,5": "decimal comma or a thousands separator",
     "1,234.5": "decimal comma or a thousands separator",
     "1'234": "decimal comma or a thousands separator",

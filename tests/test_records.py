@@ -600,7 +600,7 @@ class TestLongCurves:
                 "ids, times, values and groups must be columns of one length",
             ),
             (([1, 2], [0.1, 0.2], [1.0, 2.0], ["a"]), "must be columns of one length"),
-            ((np.array([[1]]), [0.1], [1.0]), r"ids must hold one label a record; found shape \(1, 1\)"),
+            ((np.array([[1]]), [0.1], [1.0]), r"ids must hold one value a record; found shape \(1, 1\)"),
             (([], [], []), "There must be at least one observation; found none"),
             (([1], np.array(["2020"], "M8[Y]"), [1.0]), "times must be numbers; found dates"),
             (([1], [0.1], np.array([1j])), "Complex data not supported: values must be real"),

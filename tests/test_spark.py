@@ -213,7 +213,7 @@ def test_other_summaries_and_half_of_what_orders_persons_are_refused():
     given = {"epsilon": 1.0, "ledger": ledger.of("all")}
     survival, columns, *_ = MORE["events"]
     pool = pool_of(survival, columns, False)
-    with pytest.raises(DataError, match="time must hold one label a record"):
+    with pytest.raises(DataError, match="time must hold one value a record"):
         pool.total(table().select(COLUMNS[:2]))
     for other in (
         object(),

@@ -383,7 +383,10 @@ def test_a_release_says_what_the_codes_were() -> None:
 def test_what_is_refused() -> None:
     made = PrivateSurvival(1, domain=(0, 10), cells=4)
     for given, words in (
-        (([1, None, 3], [1, 1, 1]), "time must be finite; found one that is missing or is not in row 1"),
+        (
+            ([1, None, 3], [1, 1, 1]),
+            "time must be finite numbers; found one that is missing or infinite in row 1",
+        ),
         (([1, 2, 3], [1, None, 1]), "event must have a code for every follow-up; found none in row 1"),
         (([1, 2, 3], [1, 1]), "event must have one entry a follow-up"),
         (

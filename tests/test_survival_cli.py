@@ -91,7 +91,7 @@ def test_what_is_refused(people: Path, tmp_path: Path, changed: list[str], words
             "third",
             "--by must hold one of the levels ['old', 'new']; found another label in line 4 ",
         ),
-        ("days", "", "--time must be finite; found one that is missing or is not in line 4 "),
+        ("days", "", "--time must be finite numbers; found one that is missing or infinite in line 4 "),
         ("entered", "9999", "--start must be before the end; found one that is not in line 4 "),
     ],
 )
@@ -105,6 +105,17 @@ def test_a_refused_record_names_the_option_of_its_column(people, tmp_path, colum
     assert code == 2
     assert words in " ".join(said.split())
     assert not (tmp_path / "r.json").exists()
+
+
+def test_times_that_are_dates_are_to_be_numbers(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("day,died\n2024-03-01,1\n2024-03-09,0\n")
+    out = tmp_path / "t.json"
+    code, said = run(table, "--time", "day", "--event", "died", "--domain", 0, 9, "-e", 1, "--out", out)
+    assert code == 2
+    assert "Where the column holds times, give numbers, such as days since a start." in said
+    assert "dates=" not in said
+    assert not out.exists()
 
 
 def test_codes_are_never_guessed(people: Path, tmp_path: Path) -> None:
@@ -168,7 +179,7 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
     assert (code, said) == (0, " ".join(made.describe().split()))
     assert "2 causes" in said
     code, said = plan(*asked, "--cells", 2, "--error", "20%", "--json")
-    found = json.loads(said)
+    found = json.loads(said[said.index("{") :])
     assert code == 0
     assert found["wanted"] == {"error": 0.2}
     alone = PrivateSurvival(1, domain=(0, 1100), cells=2).plan(30)
@@ -201,7 +212,7 @@ def test_the_command_plans_a_pooled_mean() -> None:
     assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
     code, said = plan(*asked, "--error", "1%", "--json")
     assert code == 0
-    assert json.loads(said)["least_epsilon"] == made.least_epsilon(error=0.08)
+    assert json.loads(said[said.index("{") :])["least_epsilon"] == made.least_epsilon(error=0.08)
 
 
 @pytest.mark.parametrize(

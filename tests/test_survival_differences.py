@@ -177,7 +177,8 @@ def test_a_stratified_test_compares_within_strata_alone():
     ("strata", "words"),
     [
         ([["new north", "old"]], "strata must be one of"),
-        ([["new north"], ["new south"]], "strata must have as many groups each, two or more"),
+        ([["new north"], ["new south"]], "strata must be lists of groups, as many in each, two or more"),
+        (["north"], "strata must be lists of groups"),
         ([GROUPS[:2], GROUPS[1:3]], "and each group once"),
     ],
 )

@@ -20,7 +20,7 @@ import xarray as xr
 
 from doors import Raising
 from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean
-from dpfda.errors import DataError, OrientationError
+from dpfda.errors import DataError, OrientationError, ParameterError
 from dpfda.records.containers import matrix_of
 from dpfda.records.files import read_curves
 from dpfda.records.labels import read_keys
@@ -280,6 +280,23 @@ class TestDates:
         stated = PrivateMean(1.0, bounds=(0, 1), grid_points=[0, 1, 5, 20])
         plan = stated.prepare(pd.DataFrame(CURVES, columns=labels)).plan
         assert plan.basis.grid_points.tolist() == [0, 1, 5, 20]
+
+    def test_curves_in_columns_by_times_are_refused(self):
+        times = pd.date_range("2024-01-01", periods=len(CURVES), freq="30min")
+        meters = pd.DataFrame(CURVES, index=times, columns=[f"meter{k}" for k in range(CURVES.shape[1])])
+        for rows in (times, times.tz_localize("UTC"), times.to_period("30min")):
+            with pytest.raises(OrientationError, match=r"each column is a curve. Pass X.T then"):
+                mean().prepare(meters.set_axis(rows))
+        # Days by hours are curves in rows; so are rows that are said to be units, or on a stated grid.
+        mean().prepare(meters.set_axis(range(CURVES.shape[1]), axis=1))
+        mean().prepare(meters, groups=range(len(CURVES)))
+        PrivateMean(1, bounds=(0, 1), grid_points=range(CURVES.shape[1])).prepare(meters)
+
+    def test_a_unit_in_the_index_is_said_to_be_there(self):
+        meters = pd.DataFrame(CURVES).rename_axis("meter")
+        with pytest.raises(ParameterError, match=r"is of the index: X.reset_index\(\) makes"):
+            mean().prepare(meters, groups="meter")
+        mean().prepare(meters.reset_index(), groups="meter")
 
     def test_dates_that_do_not_increase_are_refused(self):
         with pytest.raises(OrientationError, match="must strictly increase"):

@@ -170,6 +170,8 @@ class Plain(TyperCommand):
         for each in self.params if "--dry-run" in args else ():
             # It writes nothing.
             each.required = each.required and each.name != "out"
+        if not ctx.resilient_parsing:
+            self._check_values(ctx, args)
         try:
             return super().parse_args(ctx, [*args])
         except Exception as error:
@@ -179,6 +181,18 @@ class Plain(TyperCommand):
                 lacking = [each for each in self.params if each.required and each.name not in found]
                 error.others = [each for each in lacking if each is not error.param]  # type: ignore[attr-defined]
             raise
+
+    def _check_values(self, ctx: Context, args: list[str]) -> None:
+        """Refuse an option whose value is the name of another, and a second column of groups."""
+        values, _, order = self.make_parser(ctx).parse_args([*args])
+        names = {name for each in self.params for name in each.opts if name[:1] == "-"}
+        for each in self.params:
+            flag, value = each.opts[0], values.get(each.name)
+            for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
+                ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {each.metavar}.")
+            # Other verbs cross groups that are named several times.
+            if each.name == "by" and order.count(each) > 1 and not getattr(each, "multiple", False):
+                ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 
 def command_of(verb: Declared) -> Command:

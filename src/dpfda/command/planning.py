@@ -38,7 +38,7 @@ EXPECTED = ("late", "followed", "share", "quarter")
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 # Of these each number that is tried takes seconds.
-SLOW = ("classify", "regress")
+SLOW = ("classify", "regress", "survival", "quantile-curves", "density", "scores")
 # Of one mean, or of one whose records are read again.
 ForecastPlan: TypeAlias = "MeanPlan | Any"
 # Of a picture, from E/8 to 8 E.
@@ -81,7 +81,7 @@ def answer(publication: Publication, typed: Given) -> None:
     for text in warnings:
         warn(text)
     forecast = None if mean is None or wants else Forecast(mean, given)
-    if wants and publication.name in SLOW:
+    if wants and (publication.name in SLOW or getattr(given, "missing", None) == "pooled"):
         note("least numbers are looked for on made-up records, which may take minutes")
     found = needed(given, made, wanted) if wants else {}
     if given.plot is not None:

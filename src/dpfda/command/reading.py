@@ -233,9 +233,9 @@ class Curves(Reader["TableCurves"]):
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
         """What axis and values are called."""
-        usual = HOURS if table.axis == "clock" else table.axis if given.dates is not None else None
-        axis = given.x_label or usual
-        return said({"domain": axis, "value": given.y_label})
+        time, value = (getattr(given, name, None) for name in ("time", "value"))
+        usual = HOURS if table.axis == "clock" else time if given.dates is None else table.axis
+        return said({"domain": given.x_label or usual, "value": given.y_label or value})
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> None:
         weights = c.weights_taken(given, table.beside)

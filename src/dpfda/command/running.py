@@ -94,6 +94,8 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
             return " ".join(filter(None, (flags[name], own[:-2]))) if name in flags else str(value)
         if part in ("found", "place"):
             return "none" if value == "None" else str(value)
+        if part == "dates" and options and part not in flags:
+            return "numbers, such as days since a start"
         if part not in flags:
             return "" if isinstance(value, InPython) else in_python(part, value)
         flag = flags[part]

@@ -130,7 +130,7 @@ def shown(value: object) -> str:
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}"
     try:
-        text = readable(value) if isinstance(value, Fraction) else repr(value)
+        text = readable(value) if isinstance(value, Fraction) else repr(value).partition("\n")[0]
     except Exception:
         return f"an object of type {type(value).__name__}"
     return text if len(text) <= 120 else f"{text[:100]}... ({type(value).__name__})"

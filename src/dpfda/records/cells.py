@@ -43,6 +43,7 @@ INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 TOO_LARGE_INTEGER = "an integer that is too large to be held exactly (2^53 or more)"
 TOO_LARGE_NUMBER = "a number that is too large for double precision"
 NO_NUMBER = "something else"
+PER_CENT = "a number with a per cent sign"
 OUTSIDE = "This check is outside the privacy guarantee."
 
 
@@ -138,7 +139,8 @@ def text_number(text: str) -> float:
     infinite = INFINITE.fullmatch(text)
     if infinite:
         return -math.inf if infinite[1] == "-" else math.inf
-    raise UnreadableCellError(NO_NUMBER)
+    share = NUMBER.fullmatch(text.removesuffix("%").rstrip())
+    raise UnreadableCellError(PER_CENT if share else NO_NUMBER)
 
 
 def is_missing(cell: Any) -> bool:  # noqa: PLR0911 - a table of types

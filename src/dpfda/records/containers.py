@@ -354,11 +354,12 @@ def cells_in(values: object, name: str) -> Column:
     """A column of cells, one a record: an array (n,) or a list. Raises DataError if it is no column."""
     cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
     if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
-        found = f"shape {() if cells is None else cells.shape}"
+        found = f"shape {getattr(values if cells is None else cells, 'shape', ())}"
         if isinstance(values, str):
             found = "a word, but no table with columns that have names"
         remedy = "Pass an array (n,), a list or one column of a table."
-        raise DataError(f"{name} must hold one label a record; found {found}. {remedy}")
+        what = "label" if name in ("groups", "y") else "value"
+        raise DataError(f"{name} must hold one {what} a record; found {found}. {remedy}")
     return cells
 
 

@@ -54,7 +54,7 @@ CHUNK_BYTES = 1 << 23
 # Fewer bytes are read line by line in less time than pyarrow is loaded in.
 SMALL = 1 << 16
 BROKEN_FILE = (OSError, EOFError, zlib.error)
-DATED = " Where the column holds times, state how they are written, as in $dates."
+DATED = " Where the column holds times, give $dates."
 SHORT = "Complete the line, with an empty cell in the place of each missing value."
 LONG = "Put cells that hold the delimiter in quotes; save decimal commas as points."
 COMMAS = " If commas are decimal signs, use $decimal; thousands have no sign."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, Floats, doubles
-from dpfda.numerics.errors import DataError, Kept, OrientationError
+from dpfda.numerics.errors import DataError, Kept, OrientationError, ParameterError
 from dpfda.records.arrow import arrow_table, is_arrow_table, is_tabular, names_in
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.containers import is_frame, matrix_of, opened, refuse_kinds
@@ -150,7 +150,11 @@ class Container(Kept):
 
         Raises ParameterError, which names the use, if there is no such column.
         """
-        table, places = self.table, [find_column(self.words, name, use) for name in names]
+        table = self.table
+        for name in {*names} & {*getattr(getattr(table, "index", None), "names", ())} - {*self.words}:
+            remedy = "It is of the index: X.reset_index() makes it a column."
+            raise ParameterError(use, "be the label of a column", repr(name), remedy)
+        places = [find_column(self.words, name, use) for name in names]
         others = [place for place in range(len(self.words)) if place not in places]
         if is_frame(table):
             return table.iloc[:, others], [table.iloc[:, place] for place in places]
@@ -201,6 +205,12 @@ class Container(Kept):
                 "the columns of the curve, and that one, alone; or state grid_points, with one point "
                 "for each column of the curve."
             ) from None
+        times = str(getattr(getattr(values, "index", None), "dtype", ""))
+        if grid is None and own is None and times.startswith(("datetime64", "period")):
+            raise OrientationError(
+                "X must hold a curve a row; found rows labelled by times and columns by words, as where "
+                "each column is a curve. Pass X.T then; if each row is a curve, state grid_points."
+            )
         written = grid is not None and self.names is not None
         if written and self.dated is None and invalid == "refuse":
             values = matrix_of(values)

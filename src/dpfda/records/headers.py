@@ -105,7 +105,7 @@ def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
         remedy = f"For several columns give a pattern, such as {shared + '*'!r}."
     else:
         remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else _columns_are(labels)
-    raise ParameterError(parameter, "be the label of a column of the file", repr(name), remedy)
+    raise ParameterError(parameter, "be the label of a column", repr(name), remedy)
 
 
 def curve_columns(

@@ -58,7 +58,9 @@ class Weights:
 def check_weights(weights: object) -> Weights:
     """The weights. Raises ParameterError if they are none."""
     if not isinstance(weights, Weights):
-        raise ParameterError("weights", "be Weights(values, largest)", type(weights).__name__)
+        raise ParameterError(
+            "weights", "be Weights(values, largest) of dpfda.records.weights", type(weights).__name__
+        )
     return weights
 
 

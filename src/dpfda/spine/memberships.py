@@ -118,6 +118,10 @@ def factors_of(y: object, levels: object, neighbours: Neighbours) -> dict[str, l
 
     Raises ParameterError if there is one column only, or as `read_levels` of any of them.
     """
+    if isinstance(y, str):
+        raise DataError(
+            "y must hold the group of each record; found a word. Pass that column of X, apart."
+        )
     named = levels
     if levels is None and (isinstance(y, Mapping) or hasattr(y, "columns")):
         table: Any = y

@@ -179,7 +179,7 @@ def read_follow_ups(
     offences = {
         (called[1], "have a code for every follow-up; found none"): ends < CENSORED,
         ("by", "have a level for every follow-up; found none"): member < 0,
-        (called[0], "be finite; found one that is missing or is not"): ~np.isfinite(times),
+        (called[0], "be finite numbers; found one that is missing or infinite"): ~np.isfinite(times),
         ("start", "be before the end; found one that is not"): late,
     }
     if invalid == "refuse":

@@ -179,6 +179,7 @@ class ReleasedSurvival(LifeCurve):
 
     def __getitem__(self, level: str) -> ReleasedSurvival:
         """The curve of one group."""
+        self._check_groups("one group's curve")
         return replace(self, level=label(level, "group", self.levels))
 
     def difference(self, first: str, second: str) -> SurvivalDifference:
@@ -235,14 +236,14 @@ class ReleasedSurvival(LifeCurve):
 
     def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
         """Places of groups by strata; none without."""
+        stated = [[] if isinstance(group, str) else entries(group) for group in entries(strata or [])]
         found = [
-            [self.levels.index(label(name, "strata", self.levels)) for name in entries(group)]
-            for group in entries(strata or [])
+            [self.levels.index(label(name, "strata", self.levels)) for name in group] for group in stated
         ]
         named = [row for group in found for row in group]
         sizes = {len(group) for group in found}
         if found and (len(sizes) > 1 or min(sizes) < 2 or len(named) > len(set(named))):
-            words = "have as many groups each, two or more, and each group once"
+            words = "be lists of groups, as many in each, two or more, and each group once"
             raise ParameterError("strata", words, shown(strata))
         return found
 
