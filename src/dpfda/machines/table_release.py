@@ -15,7 +15,7 @@ from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.numerics import encoding
-from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
@@ -31,6 +31,8 @@ MOST_INPUTS = 2
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
+# Inputs at which the band is averaged.
+EVENLY = 1000
 COVERS = "sampling with the variance from the same noisy numbers"
 
 
@@ -199,6 +201,11 @@ class TablePredictor(Predictor, OfShares):
         band = Band(where, line - half, line + half, asked.level, asked.simultaneous, COVERS)
         return settled(band, line, (np.array(self.bounds[0]), np.array(self.bounds[1])))
 
+    def _even(self, points: Floats) -> Integers:
+        # As often as records have such inputs: where there are none the band says nothing of them.
+        below = np.cumsum(self._estimates[0].seen_at)
+        return np.asarray(np.searchsorted(below[:-1], (np.arange(EVENLY) + 0.5) / EVENLY * below[-1]))
+
     def _lost(self, at: Floats, level: float) -> Flags:
         """Also where fewer units were seen in a cell than noise alone could show."""
         masses = self._estimates[0].times.reshape(self.cells.size, -1).mean(axis=1) / self.cells.size
@@ -240,7 +247,8 @@ class TablePredictor(Predictor, OfShares):
             units=used_units(self),
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
-                "noisy numbers. It is assumed that the function changes little within a cell. "
+                "noisy numbers. It is assumed that the function changes little within a cell. Typical "
+                f"is what is so at the inputs of most {several(self.unit)}, as far as these numbers tell. "
                 f"{FADED[self.task].format(where='at a point')} So they are where fewer "
                 f"{several(self.unit)} were seen than noise alone could show: there the function is "
                 "what the rest of it makes likely."
