@@ -149,11 +149,10 @@ class Widths:
         (mixture, factor), looked = model.alone, model.times[self.looked_at]
         apart = self._from_line(*MIXTURES[mixture], level, 0)
         half = np.interp(model.times, looked, spread([apart], level, simultaneous))
-        masses = np.maximum(model.forms.sum(axis=1), 1e-12)
-        filled = masses.sum() ** 2 / np.sum(masses**2)
-        within = WITHIN * (1 + simultaneous) * deviations
+        within = WITHIN * (1 + simultaneous) * deviations / filled_cells(model.forms)
         if not model.in_one_order:
-            return np.asarray(np.hypot(factor * half, within / filled**0.5))
+            return np.asarray(np.hypot(factor * half, within))
+        masses = np.maximum(model.forms.sum(axis=1), 1e-12)
         generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
         reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
         own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
@@ -163,7 +162,7 @@ class Widths:
         half = np.sqrt(half**2 + noise**2 + (OF_SECOND * differences(line, cells, 2)) ** 2 + ends**2)
         rougher = (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
         half *= factor * cells**BY_CELLS * rougher
-        return np.asarray(np.hypot(half, within / filled))
+        return np.asarray(np.hypot(half, within))
 
     @cached_property
     def typical_error(self) -> float:
@@ -378,6 +377,15 @@ def around_slopes(
         for prior in ((SMOOTHER, PUBLIC), (ROUGHEST, 0.0))
     ]
     return np.asarray(FACTOR * sum(halves) / 2)
+
+
+def filled_cells(forms: Floats) -> float:
+    """How many cells units fill: as many alike would make two of them meet as often.
+
+    forms: array (C, N). Its rows add up to the shares of units in cells.
+    """
+    masses = forms.sum(axis=1)
+    return float(masses.sum() ** 2 / np.sum(masses**2))
 
 
 def check_offered(level: float) -> None:

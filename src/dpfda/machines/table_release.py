@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.cells import CellGrid
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
+from dpfda.estimates.widths import filled_cells
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Flags, Floats, Integers
@@ -31,6 +32,8 @@ MOST_INPUTS = 2
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
+# So few cells along a side that units fill say nothing of how a function bends between them.
+FEW = 2.5
 # Inputs at which the band is averaged.
 EVENLY = 1000
 COVERS = "sampling with the variance from the same noisy numbers"
@@ -245,6 +248,7 @@ class TablePredictor(Predictor, OfShares):
             public=self._public,
             noise=f"{self.cells.describe()}, each in {self._corners} parts, {self._noise_words}",
             units=used_units(self),
+            first=self._crowded(),
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. Typical "
@@ -260,6 +264,16 @@ class TablePredictor(Predictor, OfShares):
                 "cells": list(self.cells.shape),
             },
         )
+
+    def _crowded(self) -> list[str]:
+        """A remark where units fill few cells."""
+        if filled_cells(self._estimates[0].forms) > FEW**self.dimensions:
+            return []
+        return [
+            f"Nearly all {several(self.unit)} lie in a few cells of the inputs, within which the function "
+            "is not seen: the band is wider for it. Bounds of inputs nearer to what is usual would show "
+            "more of it; they must not be taken from these data."
+        ]
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "noise": self._noise_words}
