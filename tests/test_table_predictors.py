@@ -327,8 +327,8 @@ class TestRoads:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"filled": 0.6}, "filled must lie between 0.005 and 0.5"),
-            ({"filled": 0}, "filled must lie between"),
+            ({"filled": 0.6}, "filled must be a part of the bounds between 0.005 and 0.5"),
+            ({"filled": 0}, "filled must be a part"),
             ({"span": 4.1}, "span must be positive, and at most the distance between the bounds"),
             ({"inputs": 3, "span": 1}, "span must be left out where a kernel machine is published"),
         ],

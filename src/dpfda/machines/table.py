@@ -160,7 +160,8 @@ def predictor_plan(
     about: Mapping[str, object] = read_labels(settings.domain.labels)
     bounds = (center - half, center + half)
     if filled is not None:
-        filled = real(filled, "filled", LEAST_FILLED, EVEN, f"lie between {LEAST_FILLED} and {EVEN}")
+        part = f"be a part of the bounds between {LEAST_FILLED} and {EVEN}"
+        filled = real(filled, "filled", LEAST_FILLED, EVEN, part)
     if span is not None:
         most = "be positive, and at most the distance between the bounds"
         span = real(span, "span", math.nextafter(0, 1), 2 * half, most) / (2 * half)

@@ -251,8 +251,9 @@ class TablePredictor(Predictor, OfShares):
             first=self._crowded(),
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
-                "noisy numbers. It is assumed that the function changes little within a cell. Typical "
-                f"is what is so at the inputs of most {several(self.unit)}, as far as these numbers tell. "
+                "noisy numbers. It is assumed that the function changes little within a cell. "
+                f"Typical is what is so at the inputs of most {several(self.unit)}, as far as these "
+                "numbers tell. "
                 f"{FADED[self.task].format(where='at a point')} So they are where fewer "
                 f"{several(self.unit)} were seen than noise alone could show: there the function is "
                 "what the rest of it makes likely."
@@ -270,9 +271,9 @@ class TablePredictor(Predictor, OfShares):
         if filled_cells(self._estimates[0].forms) > FEW**self.dimensions:
             return []
         return [
-            f"Nearly all {several(self.unit)} lie in a few cells of the inputs, within which the function "
-            "is not seen: the band is wider for it. Bounds of inputs nearer to what is usual would show "
-            "more of it; they must not be taken from these data."
+            f"Nearly all {several(self.unit)} lie in a few cells of the inputs, within which the "
+            "function is not seen: the band is wider for it. Bounds of inputs nearer to what is usual "
+            "would show more of it; they must not be taken from these data."
         ]
 
     def _lines(self) -> dict[str, str]:
