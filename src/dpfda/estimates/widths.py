@@ -27,8 +27,8 @@ the cells, in deviations, and D, in the outer cells alone, the largest change of
 
 of many cells the line is smooth over several; and near an end a function may be steeper than beside.
 Units may fill few of the cells, and what the function does within one is in the deviation s of a value
-there: with m_c the shares of units in cells, 4 s sum_c m_c^2 is added, squares to squares. Over two
-variables it is 1.25 R and the root of that sum.
+there: with m_c the shares of units in cells, 4 s sum_c m_c^2 is added, squares to squares, and half of
+it at a single point. Over two variables the rest is 1.25 R.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
