@@ -34,7 +34,7 @@ EPSILON, UNITS = "1", 100
 # Options that not every verb has.
 NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "columns", "survey_weights"))
 # What `plan` of an estimator takes as it is typed.
-EXPECTED = ("late", "followed", "share", "quarter")
+EXPECTED = ("late", "followed", "share", "quarter", "filled", "span")
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 # Of these each number that is tried takes seconds.

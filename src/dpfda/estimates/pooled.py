@@ -69,6 +69,8 @@ SIDE_POINTS, SIDE_INSIDE, SIDE_ROUNDS = 25, 4, 3
 LARGEST, LEAST = 0.25, 1e-6
 # The density of times is nowhere taken for less than this share of a uniform one inside its cell.
 FLOOR = 0.02
+# That of a class is mostly chance: so much of its deviation counts for how its share changes in a cell.
+OF_CHANCE = 0.375
 # Shares of the sampling variance that may show between cells.
 SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
@@ -77,6 +79,8 @@ FEWEST_SIDE, MOST_SIDE = 3, 16
 # regressions whose units have one record; values about them, of such deviations, and of classes of
 # these, of which so many quantiles stand for all; at so many places of an interval, or along each side.
 TIMES, DEVIATIONS, VALUES, PLACES = (50, 60), ((0.025, 0.125), (0.05, 0.5)), 16, (960, 48)
+# The part of a side that the middle half of even observations fills.
+EVEN = 0.5
 
 
 def cells_for(size: float, deviation: float) -> int:
@@ -196,11 +200,7 @@ class PooledMean:
     @property
     def near(self) -> Floats:
         """Matrix (C x 16, N): curves on the grid, linear between its points, at `places`."""
-        found, grid = np.ones((self.cells * INSIDE, 1)), self.grid
-        for along in self.places.T:
-            hats = np.maximum(1 - np.abs(along[:, None] - grid) * (grid.size - 1), 0.0)
-            found = np.asarray(found[:, :, None] * hats[:, None]).reshape(len(found), -1)
-        return found
+        return _linear(self.places, self.grid)
 
     @cached_property
     def times(self) -> Floats:
@@ -226,6 +226,11 @@ class PooledMean:
         """Integrals (C, N) over cells, weighted by the density of times, of curves on the grid."""
         weighted = self.near * (self.times / self.times.size)[:, None]
         return np.asarray(weighted.reshape(self.cells, INSIDE, -1).sum(axis=1))
+
+    @property
+    def seen_at(self) -> Floats:
+        """Shares (N,) of observations near each point of the grid, as the table tells."""
+        return np.asarray(self.forms.sum(axis=0))
 
     @property
     def measured(self) -> tuple[CurveModel, Floats]:
@@ -294,23 +299,37 @@ class PooledMean:
     def half_widths(self, level: float, simultaneous: bool) -> Floats:
         """Half-widths (N,) of a band that is meant to hold the population's mean."""
         if self.alone:
-            return self._widths.around_alone(level, simultaneous)
+            apart = np.sqrt(self.variance) * (1.0 if self.label is None else OF_CHANCE)
+            return self._widths.around_alone(level, simultaneous, apart)
         posterior, _, sampling = self._settled
         errors = cast("Contrasts", posterior.model.noise)
         root = posterior.response * np.sqrt(np.maximum(sampling - errors.sampling, 0.0))
         return self._widths.around_seen(level, simultaneous, root)
 
 
-def ordinary_tables(empty: PooledMean, count: int) -> Iterator[tuple[PooledMean, Floats]]:
-    """Simulated tables of the first ordinary functions, and the functions (N,) that they are of.
+def _linear(places: Floats, grid: Floats) -> Floats:
+    """Matrix (q, N): values at places (q, d) of functions on a grid along each side, linear between."""
+    found = np.ones((len(places), 1))
+    for along in places.T:
+        hats = np.maximum(1 - np.abs(along[:, None] - grid) * (grid.size - 1), 0.0)
+        found = np.asarray(found[:, :, None] * hats[:, None]).reshape(len(found), -1)
+    return found
 
-    Each unit has one observation, and these are spread evenly. Values are normal about the function, of
+
+def ordinary_tables(
+    empty: PooledMean, count: int, filled: float = EVEN, span: float | None = None
+) -> Iterator[tuple[PooledMean, Floats, Floats]]:
+    """Simulated tables of the first ordinary functions, these (N,), and shares (N,) of observations.
+
+    Each unit has one observation, spread evenly over a stretch of each side, half of which is `filled`:
+    over this the functions are ordinary, and constant beyond. Values are normal about the function, of
     deviations from one to another share of the bounds' distance, cut at the bounds; of classes the
     second has the probability that such a value is above the function's middle. A surface is a sum of
     functions of either input. Noise is normal, and drawn where cells are fine: so plans of nearby
     budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
 
     empty: A table with any shares.
+    span: How far apart the smallest and the largest value of each function are; as is ordinary, if None.
     """
     sides, corners = empty.sides or (empty.cells,), empty.shares.shape[1]
     along, (low, high) = PLACES[len(sides) - 1], DEVIATIONS[empty.label is not None]
@@ -322,28 +341,46 @@ def ordinary_tables(empty: PooledMean, count: int) -> Iterator[tuple[PooledMean,
     even = scipy.special.ndtri((np.arange(VALUES) + 0.5) / VALUES)
     draws, sampled = (np.random.Generator(np.random.Philox(key=key)) for key in (38, 39))
     deviation = float(empty.noise.variances()[0]) ** 0.5 * empty.unit
-    for parts, place in zip(curves, spread_evenly(count, 1)[:, 0], strict=True):
+    length, near = min(2 * filled, 1.0), _linear(places, empty.grid)
+    starts = (1 - length) * spread_evenly(count, 1 + len(sides))[:, 1:]
+    for parts, place, start in zip(curves, spread_evenly(count, 1)[:, 0], starts, strict=True):
         seen, truth = (
-            sum(np.interp(column, times, part) - 0.5 for column, part in zip(at.T, parts, strict=True))
+            sum(
+                np.interp((column - ahead) / length, times, part) - 0.5
+                for column, ahead, part in zip(at.T, start, parts, strict=True)
+            )
             for at in (places, product_points([empty.grid] * len(sides)))
         )
+        inside = np.all((places >= start) & (places <= start + length), axis=1)
+        law = inside / np.count_nonzero(inside)
         spread = low * (high / low) ** float(place)
         if empty.label is None:
-            truth = np.clip(truth + 0.5, 0.0, 1.0)
-            values = np.clip(seen[:, None] + 0.5 + spread * even, 0.0, 1.0)
+            seen, truth = _spanned(seen + 0.5, truth + 0.5, span)
+            values = np.clip(seen[:, None] + spread * even, 0.0, 1.0)
             weights = np.stack([(1 - values) ** 2, 2 * values * (1 - values), values**2], axis=2)
             chances = np.full(values.shape, 1 / VALUES)
         else:
             middle = float(np.mean(truth))
             seen, truth = (scipy.special.ndtr((each - middle) / spread) for each in (seen, truth))
+            seen, truth = _spanned(seen, truth, span)
             weights = np.broadcast_to(np.eye(corners), (len(places), corners, corners))
             chances = np.repeat((1 - seen)[:, None] / (corners - 1), corners, axis=1)
             chances[:, empty.label] = seen
-        counts = sampled.multinomial(round(empty.size), chances.ravel() / len(places))
+        counts = sampled.multinomial(round(empty.size), (law[:, None] * chances).ravel())
         shares = np.einsum("pk,pkj->pj", counts.reshape(chances.shape) / empty.size, weights)
         noise = adding @ draws.standard_normal(shares.shape)
         noise *= deviation / np.sqrt(adding.sum(axis=1, keepdims=True))
-        yield replace(empty, shares=adding @ shares + noise), truth
+        yield replace(empty, shares=adding @ shares + noise), truth, law @ near
+
+
+def _spanned(seen: Floats, truth: Floats, span: float | None) -> tuple[Floats, Floats]:
+    """A function at two sets of points, between 0 and 1, and as far from end to end as is stated."""
+    least, wide = float(seen.min()), float(np.ptp(seen))
+    start, times = least, 1.0
+    if span is not None:
+        start, times = min(max(least + (wide - span) / 2, 0.0), 1 - span), span / wide
+    seen, truth = (np.clip(start + times * (each - least), 0.0, 1.0) for each in (seen, truth))
+    return seen, truth
 
 
 class SurfaceModel(CurveModel):

@@ -23,9 +23,12 @@ sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell
 Where every unit is seen once, over one variable, it is, with x the largest of what the line leaves of
 the cells, in deviations, and D, in the outer cells alone, the largest change of the line over one cell,
 
-    .82 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + q^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
+    .82 M^(-1/12) (1 + .6 p) max(1, x / 2)^(1/2) (R^2 + (.7 q)^2 + (1.5 D2)^2 + (5 D)^2)^(1/2):
 
 of many cells the line is smooth over several; and near an end a function may be steeper than beside.
+Units may fill few of the cells, and what the function does within one is in the deviation s of a value
+there: with m_c the shares of units in cells, 4 s sum_c m_c^2 is added, squares to squares, and half of
+it at a single point. Over two variables the rest is 1.25 R.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
@@ -77,6 +80,9 @@ MANY_CELLS, MOST_CELLS = 40, 80
 # Where every unit is seen once, over one variable, all counts as this power of the number of cells;
 # second differences, roughness; and so many deviations are left of a cell by chance.
 BY_CELLS, OF_SECOND, OF_ROUGH, BY_CHANCE = -1 / 12, 1.5, 0.6, 2.0
+# The noise there, and the deviation of a value, over the number of cells that units fill; twice as much
+# everywhere at once.
+OF_OWN, WITHIN = 0.7, 2.0
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
@@ -134,24 +140,29 @@ class Widths:
         half = OF_SEEN * np.interp(times, times[self.looked_at], half)
         return np.asarray(half + OF_BENDS * differences(line, cells, 2) + _changes(line, cells))
 
-    def around_alone(self, level: float, simultaneous: bool) -> Floats:
-        """The same where every unit was seen once: then all of sampling is in the noise."""
+    def around_alone(self, level: float, simultaneous: bool, deviations: Floats) -> Floats:
+        """The same where every unit was seen once: then all of sampling is in the noise.
+
+        deviations: array (N,). Of a value about the mean there, and of the mean within a cell.
+        """
         model = self.posterior.model
         (mixture, factor), looked = model.alone, model.times[self.looked_at]
         apart = self._from_line(*MIXTURES[mixture], level, 0)
         half = np.interp(model.times, looked, spread([apart], level, simultaneous))
+        within = WITHIN * (1 + simultaneous) * deviations / filled_cells(model.forms)
         if not model.in_one_order:
-            return np.asarray(factor * half)
-        generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
+            return np.asarray(np.hypot(factor * half, within))
         masses = np.maximum(model.forms.sum(axis=1), 1e-12)
+        generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
         reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
         own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
         # Noise as large as the bounds' half distance says no more than that.
-        noise, line = np.minimum(reach, 0.5)[own], self.posterior.line
+        noise, line = OF_OWN * np.minimum(reach, 0.5)[own], self.posterior.line
         ends = OUTER * differences(line, cells, 1) * _outer(line.size, cells)
         half = np.sqrt(half**2 + noise**2 + (OF_SECOND * differences(line, cells, 2)) ** 2 + ends**2)
         rougher = (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
-        return np.asarray(factor * cells**BY_CELLS * rougher * half)
+        half *= factor * cells**BY_CELLS * rougher
+        return np.asarray(np.hypot(half, within))
 
     @cached_property
     def typical_error(self) -> float:
@@ -366,6 +377,15 @@ def around_slopes(
         for prior in ((SMOOTHER, PUBLIC), (ROUGHEST, 0.0))
     ]
     return np.asarray(FACTOR * sum(halves) / 2)
+
+
+def filled_cells(forms: Floats) -> float:
+    """How many cells units fill: as many alike would make two of them meet as often.
+
+    forms: array (C, N). Its rows add up to the shares of units in cells.
+    """
+    masses = forms.sum(axis=1)
+    return float(masses.sum() ** 2 / np.sum(masses**2))
 
 
 def check_offered(level: float) -> None:

@@ -22,7 +22,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, Location, ParameterError
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication import Prepared, said_by
 from dpfda.records import Curves, curves_from_array
@@ -119,7 +119,13 @@ class KernelMachine(Estimator):
         self.n_features_in_ = self.release_.dimensions
         self._set_feature_names(X, groups)
 
-    def plan(self, n: int, inputs: int | None = None) -> MachinePlan | PredictorPlan:
+    def plan(
+        self,
+        n: int,
+        inputs: int | None = None,
+        filled: float | None = None,
+        span: float | None = None,
+    ) -> MachinePlan | PredictorPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -128,6 +134,12 @@ class KernelMachine(Estimator):
             Number of privacy units; a public size counts instead of it.
         inputs : int, optional
             Number of inputs, where the bounds do not say it.
+        filled : float, optional
+            Expected part of its bounds that the middle half of an input's values fills: one half where
+            they are spread evenly. A guess of data to come, for errors and bands alone, as the next.
+        span : float, optional
+            Expected distance between the smallest and the largest value of the function, in the units
+            of the target; of probabilities between 0 and 1.
 
         Raises
         ------
@@ -138,7 +150,8 @@ class KernelMachine(Estimator):
         n = public_size(self.settings.unit, n) or n
         inputs = self.stated_inputs() if inputs is None else whole(inputs, "inputs", 1)
         guarantee, loss = self._checked()
-        return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), False, ())
+        expected: Json = {"filled": filled, "span": span}
+        return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), False, (), expected)
 
     def stated_inputs(self) -> int:
         """Number of inputs, as far as the bounds say it."""
@@ -228,13 +241,18 @@ class KernelMachine(Estimator):
         inputs: InputBox,
         grouped: bool,
         classes: tuple[object, ...],
+        expected: Json | None = None,
     ) -> MachinePlan | PredictorPlan:
         given: Json = {
             "settings": self.settings, "inputs": inputs, "grouped": grouped,
             "classes": classes, "functions": self._functions(classes), "target": self._target(),
         }  # fmt: skip
         if self.tabled(inputs.lower.size):
-            return predictor_plan(guarantee, units, **given)
+            return predictor_plan(guarantee, units, **given, **(expected or {}))
+        for name, value in (expected or {}).items():
+            if value is not None:
+                words = "be left out where a kernel machine is published, whose noise alone is foretold"
+                raise ParameterError(name, words, shown(value))
         solving = Solving.of(self.solver)
         return machine_plan(
             guarantee, units, loss=loss, features=self.features, solving=solving, **given

@@ -12,29 +12,33 @@ sum is at most w = 2^20, whatever its records are. The table of all units moves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.estimates.pooled import CORNERS, PooledMean, table_cells
+from dpfda.estimates.pooled import CORNERS, EVEN, PooledMean, ordinary_tables, table_cells
 from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
 from dpfda.publication.planners import ORDINARY
-from dpfda.publication.tables import CornersPlan, ShareTable
+from dpfda.publication.tables import LAWS, CornersPlan, ShareTable
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.settings import Settings, read_labels
 
 NAME = "table"
+# The middle half of an input fills no smaller part of its bounds, as a plan is told.
+LEAST_FILLED = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,18 +55,33 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         The public classes; empty where there are none, or they are not stated yet.
     alone : bool
         Whether every unit has one record.
+    filled, span : float, optional
+        What is known of data to come: which part of its bounds the middle half of an input fills, and
+        how far apart the smallest and the largest value of the function are, in targets' bounds.
     """
 
     cells: CellGrid
     labels: int = 0
     classes: tuple[object, ...] = field(default=())
     alone: bool = True
+    filled: float | None = None
+    span: float | None = None
     # How large and rough functions are no plan knows: on half of the sets nine in ten keep to this.
     apart = 0.65
-    error_words = (
-        "root mean square at a point, from the function of the population, sampling included, "
-        f"{ORDINARY} functions, inputs spread evenly"
-    )
+
+    @property
+    def error_words(self) -> str:  # type: ignore[override]
+        functions, inputs = "functions", "spread evenly over their bounds"
+        untold = [repr(name) for name in ("filled", "span") if getattr(self, name) is None]
+        if self.span is not None:
+            functions += f" that span {self.span * (self.bounds[1] - self.bounds[0]):.4g}"
+        if self.filled is not None:
+            inputs = f"the middle half in {self.filled:.3g} of their bounds"
+        hint = f" ({' and '.join(untold)} tell{'s' * (len(untold) == 1)} the plan)" if untold else ""
+        return (
+            "root mean square at the inputs of records, from the function of the population, sampling "
+            f"included, {ORDINARY} {functions}, inputs {inputs}{hint}"
+        )
 
     @property
     def summary(self) -> str:
@@ -76,6 +95,12 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     @property
     def _empty(self) -> PooledMean:
         return self._of_shape(self.cells.shape, self.labels, self.alone)
+
+    def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
+        return ordinary_tables(self._empty, LAWS, self.filled or EVEN, self.span)
+
+    def _counted(self, made: PooledMean) -> Floats:
+        return made.seen_at
 
     def total(
         self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
@@ -105,8 +130,10 @@ def predictor_plan(
     classes: tuple[object, ...],
     functions: int | None,
     target: tuple[float, float] | None = None,
+    filled: float | None = None,
+    span: float | None = None,
 ) -> PredictorPlan:
-    """The plan of a table; parameters as of `dpfda.machines.plan.machine_plan`.
+    """The plan of a table; parameters as of `dpfda.machines.plan.machine_plan` and of `PredictorPlan`.
 
     Raises
     ------
@@ -132,4 +159,11 @@ def predictor_plan(
     center, half = target or (0.5, 0.5)
     about: Mapping[str, object] = read_labels(settings.domain.labels)
     bounds = (center - half, center + half)
-    return PredictorPlan(table, bounds, about, units, cells, labels, classes, not grouped)
+    if filled is not None:
+        part = f"be a part of the bounds between {LEAST_FILLED} and {EVEN}"
+        filled = real(filled, "filled", LEAST_FILLED, EVEN, part)
+    if span is not None:
+        most = "be positive, and at most the distance between the bounds"
+        span = real(span, "span", math.nextafter(0, 1), 2 * half, most) / (2 * half)
+    known = not grouped, filled, span
+    return PredictorPlan(table, bounds, about, units, cells, labels, classes, *known)

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from dpfda.bases.cells import CellGrid
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
+from dpfda.estimates.widths import filled_cells
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.numerics import encoding
-from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
@@ -31,6 +32,10 @@ MOST_INPUTS = 2
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
+# So few cells along a side that units fill say nothing of how a function bends between them.
+FEW = 2.5
+# Inputs at which the band is averaged.
+EVENLY = 1000
 COVERS = "sampling with the variance from the same noisy numbers"
 
 
@@ -199,6 +204,11 @@ class TablePredictor(Predictor, OfShares):
         band = Band(where, line - half, line + half, asked.level, asked.simultaneous, COVERS)
         return settled(band, line, (np.array(self.bounds[0]), np.array(self.bounds[1])))
 
+    def _even(self, points: Floats) -> Integers:
+        # As often as records have such inputs: where there are none the band says nothing of them.
+        below = np.cumsum(self._estimates[0].seen_at)
+        return np.asarray(np.searchsorted(below[:-1], (np.arange(EVENLY) + 0.5) / EVENLY * below[-1]))
+
     def _lost(self, at: Floats, level: float) -> Flags:
         """Also where fewer units were seen in a cell than noise alone could show."""
         masses = self._estimates[0].times.reshape(self.cells.size, -1).mean(axis=1) / self.cells.size
@@ -238,9 +248,12 @@ class TablePredictor(Predictor, OfShares):
             public=self._public,
             noise=f"{self.cells.describe()}, each in {self._corners} parts, {self._noise_words}",
             units=used_units(self),
+            first=self._crowded(),
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
+                f"Typical is what is so at the inputs of most {several(self.unit)}, as far as these "
+                "numbers tell. "
                 f"{FADED[self.task].format(where='at a point')} So they are where fewer "
                 f"{several(self.unit)} were seen than noise alone could show: there the function is "
                 "what the rest of it makes likely."
@@ -252,6 +265,16 @@ class TablePredictor(Predictor, OfShares):
                 "cells": list(self.cells.shape),
             },
         )
+
+    def _crowded(self) -> list[str]:
+        """A remark where units fill few cells."""
+        if filled_cells(self._estimates[0].forms) > FEW**self.dimensions:
+            return []
+        return [
+            f"Nearly all {several(self.unit)} lie in a few cells of the inputs, within which the "
+            "function is not seen: the band is wider for it. Bounds of inputs nearer to what is usual "
+            "would show more of it; they must not be taken from these data."
+        ]
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "noise": self._noise_words}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -328,15 +328,18 @@ class CornerTable(Table):
         return corner_noise_words(self.law, self.rows)
 
 
-def cut_width(line: Floats, half: Floats) -> float:
+def cut_width(line: Floats, half: Floats, weights: Floats | None = None) -> float:
     """Average half-width of a band around a line between 0 and 1, which it is cut at.
+
+    weights: Of the points, of sum one; by default all count alike.
 
     Examples
     --------
     >>> cut_width(np.array([0.2, 0.9]), np.array([5.0, 0.1]))
     0.3
     """
-    return float(np.mean(np.minimum(line + half, 1.0) - np.maximum(line - half, 0.0))) / 2
+    widths = np.minimum(line + half, 1.0) - np.maximum(line - half, 0.0)
+    return float(np.average(widths, weights=weights)) / 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -369,12 +372,20 @@ class CornersPlan(TablePlan[Made]):
 
     def outlook(self, quick: bool = False) -> Outlook:
         tried = self._tables(quick)
-        return self._over([float(np.sqrt(np.mean((made.line - of) ** 2))) for made, of in tried])
+        return self._over([float(np.sqrt(at @ (made.line - of) ** 2)) for made, of, at in tried])
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook:
         """As `band`; cut at the bounds, as that of a release is."""
-        tried = self._tables(quick)
-        return self._over([cut_width(made.line, made.half_widths(level, True)) for made, _ in tried])
+        return self._over(
+            [
+                cut_width(made.line, made.half_widths(level, True), self._counted(made))
+                for made, *_ in self._tables(quick)
+            ]
+        )
+
+    def _counted(self, made: PooledMean) -> Floats | None:
+        """Weights of points, by which a release averages its band."""
+        return None
 
     def _over(self, shares: list[float]) -> Outlook:
         width = self.bounds[1] - self.bounds[0]
@@ -384,16 +395,20 @@ class CornersPlan(TablePlan[Made]):
     def scale(self) -> tuple[float, str] | None:
         return self.bounds[1] - self.bounds[0], "the distance between the bounds"
 
-    def _tables(self, quick: bool) -> list[tuple[PooledMean, Floats]]:
+    def _tables(self, quick: bool) -> list[tuple[PooledMean, Floats, Floats]]:
         return self._few if quick else self._tried
 
     @cached_property
-    def _few(self) -> list[tuple[PooledMean, Floats]]:
-        return list(islice(ordinary_tables(self._empty, LAWS), QUICK))
+    def _few(self) -> list[tuple[PooledMean, Floats, Floats]]:
+        return list(islice(self._ordinary(), QUICK))
 
     @cached_property
-    def _tried(self) -> list[tuple[PooledMean, Floats]]:
-        return list(ordinary_tables(self._empty, LAWS))
+    def _tried(self) -> list[tuple[PooledMean, Floats, Floats]]:
+        return list(self._ordinary())
+
+    def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
+        """Tables that are tried, the functions that they are of, and where these are looked at."""
+        return ordinary_tables(self._empty, LAWS)
 
     @property
     def _empty(self) -> PooledMean:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.privacy.words import again, caveats, claim, number, outside, promised, protected
 from dpfda.releases.bands import Band, Of
@@ -43,7 +43,7 @@ class Banded(Protocol):
     def band(
         self, level: float = ..., simultaneous: bool = ..., points: ArrayLike | None = ...
     ) -> Band: ...
-    def _even(self, points: Floats) -> slice | Flags: ...
+    def _even(self, points: Floats) -> slice | Flags | Integers: ...
 
 
 @dataclass(frozen=True)

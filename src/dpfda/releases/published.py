@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_box_points, freeze, product_points
-from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
@@ -121,7 +121,7 @@ class Published(Certified):
         """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""
         return self._default_points()
 
-    def _even(self, points: Floats) -> slice | Flags:
+    def _even(self, points: Floats) -> slice | Flags | Integers:
         """Which points of a band are spread evenly: those that its mean widths are of."""
         return slice(None)
 

@@ -59,6 +59,17 @@ SHARE = Option(
     "share", "--share", "P", "Expected share of units with the event, or the outcome, for errors and "
     "bands alone. Example: --share 0.1", o.MODEL, float, None,
 )  # fmt: skip
+FILLED = (
+    Option(
+        "filled", "--filled", "P", "Expected part of its bounds that the middle half of an input fills, "
+        "for errors and bands alone; .5 where inputs are even. Example: --filled 0.2",
+        o.MODEL, float, None,
+    ),
+    Option(
+        "span", "--span", "X", "Expected distance between the smallest and the largest value of the "
+        "function, for errors and bands alone. Example: --span 30", o.MODEL, float, None,
+    ),
+)  # fmt: skip
 # What is said of the data that are to come, by the verb that publishes them.
 EXPECTED = {
     "survival": (
@@ -74,6 +85,8 @@ EXPECTED = {
                o.DENSITY, float, None),
     ),
     "cox": (SHARE,),
+    "classify": FILLED,
+    "regress": FILLED,
     "scores": (SHARE,),
 }  # fmt: skip
 
