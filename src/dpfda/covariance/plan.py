@@ -298,10 +298,13 @@ class CovariancePlan(TriedPlan, PlanAgain):
                 "none can be stated for directions drawn by the exponential mechanism, which depends on"
                 " how far the leading variances lie apart"
             )
+        start, end = self.basis.domain_range
+        finest = (end - start) / self.noise(self.size or self.expected_size or 1).size
         return (
             "root mean square at a pair of points, in squared units of the data, from the covariance of "
             f"these {several(self.unit)}, {ORDINARY} curves that deviate by {number(self._deviation)} "
-            "from their mean; of others in proportion to their variance"
+            "from their mean; of others in proportion to their variance, and three times that or more "
+            f"where they differ mostly by peaks or steps narrower than {number(finest)}"
         )
 
     def trials(self, count: int) -> list[Trial]:

@@ -184,10 +184,10 @@ class ReleasedCovariance(CovarianceSurface):
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
 
-        Largest first, in the M functions without noise. No eigenvalue of a symmetric matrix moves further
-        than the largest, in size, of what is added (Weyl), whose law is public. As many intervals as do
-        not reach zero, so many components stand above the noise. A count that was released with noise is
-        taken as exact. Nothing on clipping, sampling and what the functions leave out.
+        Largest first, in the M functions without noise. No eigenvalue of a symmetric matrix moves
+        further than the largest, in size, of what is added (Weyl), whose law is public. As many
+        intervals as do not reach zero, so many components stand above the noise. A count that was
+        released with noise is taken as exact. Nothing on clipping, sampling and other functions.
         """
         reach = largest_size(self._noise_matrices(FLOOR_DRAWS), check_level(level))
         noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
