@@ -176,18 +176,17 @@ class ReleasedCovariance(CovarianceSurface):
 
         An eigenvalue of the estimate below it may be noise alone. Simulated with a fixed key.
         """
-        level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
-        return (self.restored or 1.0) * largest_size(shrunk, level)
+        return (self.restored or 1.0) * largest_size(shrunk, check_level(level))
 
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
 
         Largest first, in the M functions without noise. No eigenvalue of a symmetric matrix moves
         further than the largest, in size, of what is added (Weyl), whose law is public. As many
-        intervals as do not reach zero, so many components stand above the noise. A count that was
-        released with noise is taken as exact. Nothing on clipping, sampling and other functions.
+        intervals as do not reach zero, so many components stand above the noise. A released count is
+        taken as exact. Nothing on clipping, sampling and other functions.
         """
         reach = largest_size(self._noise_matrices(FLOOR_DRAWS), check_level(level))
         noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
@@ -221,8 +220,8 @@ class ReleasedCovariance(CovarianceSurface):
         first, second : array (q,), optional
             The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
         of : {"sample", "noise"}, optional
-            The covariance of these units, at the points of the grid, the default where its distance was
-            told; or that of the clipped records, in the M functions, without noise.
+            The covariance of these units, on the grid, the default where its distance was told; or that
+            of the clipped records, in the M functions, without noise.
         exact : bool
             Whether it is drawn around the unbiased noisy values, and the estimate may lie outside; else
             it is widened where the estimate leaves it, and no variance in it is below zero.
@@ -234,8 +233,7 @@ class ReleasedCovariance(CovarianceSurface):
 
         Notes
         -----
-        That of the noise says nothing on clipping, truncation, the public center, and sampling. Refused
-        where the count was released with noise.
+        That of the noise says nothing on clipping and sampling. Refused where the count is noisy.
         """
         if self._bandless:
             words = "be given for a band"
@@ -307,8 +305,7 @@ class ReleasedCovariance(CovarianceSurface):
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
         choice = [each.added(self.neighbours) for each in _choice(self.certificate.mechanism)]
-        told = [] if self.distance is None else [self.distance.added()]
-        return [*counts, *told, *choice, moments]
+        return [*counts, *([self.distance.added()] if self.distance else []), *choice, moments]
 
     def _checked(self) -> None:
         grid = self.grid_points.size
@@ -350,8 +347,7 @@ class ReleasedCovariance(CovarianceSurface):
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         found = super()._columns(at, asked)
-        line = found["covariance"][0]
-        band = {} if self._bandless else self._band_columns(at, asked, line)
+        band = {} if self._bandless else self._band_columns(at, asked, found["covariance"][0])
         return {"covariance": found.pop("covariance"), **band, **found}
 
     def _band_points(self) -> Floats:
@@ -374,9 +370,8 @@ class ReleasedCovariance(CovarianceSurface):
 
     @property
     def _subject(self) -> str:
-        if self.is_moment:
-            return "second moment function around the middle of the bound"
-        return "covariance function"
+        moment = "second moment function around the middle of the bound"
+        return moment if self.is_moment else "covariance function"
 
     @property
     def is_moment(self) -> bool:
