@@ -24,11 +24,13 @@ from dpfda.covariance.distance import (
     least_sum,
     measured_distance,
 )
+from dpfda.covariance.release import ROOM
 from dpfda.covariance.strategies import Center, distance_share
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.privacy.words import number
 from dpfda.publication.distances import DISTANCE
 from dpfda.spine.settings import PrivacyUnit
 from statistical import FALSE_ALARM, lower_limit, upper_limit
@@ -299,6 +301,17 @@ class TestTheBand:
         band, own = release.band(), rows.var(axis=0)
         assert np.all((band.lower <= own) & (own <= band.upper))
         assert "do not follow" not in " ".join(released(curves(2000)).describe().split())
+
+    def test_that_a_few_far_curves_may_hold_the_variance_is_said_where_bounds_leave_room(self):
+        """Meant for bounds that are far beyond the band: one curve in 60, there, would be all of it."""
+        few = released(0.05 * curves(1000), epsilon=20)
+        assert "a few curves lie far out" in " ".join(few.describe().split())
+        room = 4.0 / float(np.max(few.band(0.95).upper))
+        assert room >= ROOM
+        assert f"leave room for {number(room)} times" in " ".join(few.describe().split())
+        ordinary = released(curves(1000), epsilon=20)
+        assert 4.0 / float(np.max(ordinary.band(0.95).upper)) < ROOM
+        assert "far out" not in " ".join(ordinary.describe().split())
 
     def test_tails_are_taken_to_be_heavier_where_the_distance_is_certainly_large(self):
         law = distance_noise(PureDP(Fraction(1, 20)))

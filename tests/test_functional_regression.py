@@ -226,6 +226,24 @@ def test_noise_in_the_counts_is_in_the_band() -> None:
     assert made.raw[0] == pytest.approx(0.5, abs=1e-9)
 
 
+def test_bands_of_curves_with_peaks_that_noise_nearly_hides_are_as_wide_as_need_be() -> None:
+    # All of 30 are held, 27 within nine tenths of the half-width, 21 within eight: keys are fixed.
+    corners, cells, size = Corners((Covariate("age", (20, 80)),)), 48, 2000.0
+    times, law = np.linspace(0, 1, cells), BoxNoise((2**21,) * (cells + 2))
+    truth = np.stack([np.full(cells, -0.3), np.zeros(cells)])
+    truth[0, ::6], truth[1, 3::6] = 0.1, 0.2
+    exact, needed = expected_table(corners, truth, size), []
+    for key in range(30):
+        noisy = exact + law.simulate(np.random.default_rng([0, key]), 2) * 2.0**-20
+        made = Effects(noisy, law, 2.0**-20, size, corners, times, (1,) * cells)
+        middle = np.array([1.0, 0.0])
+        half = made.half_widths(middle, 1.0, 0.95, True)
+        needed.append(float(np.max(np.abs(middle @ (made.lines - truth)) / half)))
+    assert np.mean(np.array(needed) <= 1) >= 0.95
+    # So they would be missed too often if they were narrower by a tenth, and are not much too wide.
+    assert np.mean(np.array(needed) <= 0.9) < 0.95
+
+
 def test_smooth_coefficients_gain_by_the_law_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     # .75, .87 and .86 of the error under normal noise, with standard errors of about .03.
     corners, cells = Corners((Covariate("age", (20, 80)), Covariate("dose", (0, 1)))), 40

@@ -121,11 +121,6 @@ class Deviations:
         return isinstance(radius, str) or (radius is None and measured)
 
     @property
-    def measurable(self) -> bool:
-        """Whether the largest distance from the units' covariance is told, where these are replaced."""
-        return self.word in ("pairs", "private") and self.chosen and isinstance(self.bound, ValueBounds)
-
-    @property
     def unbounded(self) -> bool:
         """Whether records have no bound of their own."""
         return self.bounds is None and not self.standardize

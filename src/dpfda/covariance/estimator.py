@@ -374,9 +374,9 @@ def covariance_plan(
     center = settled.center_on(basis.grid_points)
     radius = settled.radius_on(basis, center)
     radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
-    own_share = None
-    told = summary == "covariance" and settled.measurable and neighbours is Neighbours.REPLACE_ONE
-    if told and units is not None:
+    own_share, around = None, settled.chosen and settled.word in ("pairs", "private")
+    told = around and summary == "covariance" and isinstance(settled.bound, ValueBounds)
+    if told and units is not None and neighbours is Neighbours.REPLACE_ONE:
         own_share = distance_share(units * pure_part(guarantee).epsilon)
     shares = Shares.of(guarantee, counted, settled.mean_share, radius_share, own_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()

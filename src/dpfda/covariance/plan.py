@@ -246,8 +246,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     def cut(self, release: ReleasedCovariance) -> float:
         """Where values are cut for that distance, from what was released."""
-        start, end = self.basis.domain_range
-        return cut_for(release.on_grid(), self.radius, end - start)
+        return cut_for(release.on_grid(), self.radius, volume(self.basis))
 
     def check(self) -> None:
         """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
@@ -298,10 +297,12 @@ class CovariancePlan(TriedPlan, PlanAgain):
                 "none can be stated for directions drawn by the exponential mechanism, which depends on"
                 " how far the leading variances lie apart"
             )
+        finest = volume(self.basis) / self.noise(self.size or self.expected_size or 1).size
         return (
             "root mean square at a pair of points, in squared units of the data, from the covariance of "
             f"these {several(self.unit)}, {ORDINARY} curves that deviate by {number(self._deviation)} "
-            "from their mean; of others in proportion to their variance"
+            "from their mean; of others in proportion to their variance, and three times that or more "
+            f"where they differ mostly by peaks or steps narrower than {number(finest)}"
         )
 
     def trials(self, count: int) -> list[Trial]:

@@ -224,7 +224,8 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
     moments = total.leading(shares.components)
     found = np.zeros((shares.components, 0))
     for part in shares.directions:
-        frame = integer_frame(_complement(found))
+        # What is orthogonal to the directions so far.
+        frame = integer_frame(np.linalg.svd(found)[0][:, found.shape[1] :])
         square = frame_bound(frame) * ball.radius**2
         rate = direction_rate(part, square, plan.neighbours)
         drawn = moments.compressed(frame).through(partial(draw_direction, rate=rate))
@@ -264,14 +265,6 @@ def integer_frame(columns: Floats) -> list[list[int]]:
 def frame_bound(frame: list[list[int]]) -> int:
     """Largest |V'c|^2 / |c|^2 for the integer columns V, at most: the largest row sum of V'V in size."""
     return max(sum(abs(sum(a * b for a, b in zip(v, w, strict=True))) for w in frame) for v in frame)
-
-
-def _complement(found: Floats) -> Floats:
-    """Orthonormal columns that span what is orthogonal to the given orthonormal columns."""
-    size, rank = found.shape
-    if rank == 0:
-        return np.eye(size)
-    return np.asarray(np.linalg.svd(found, full_matrices=True)[0][:, rank:])
 
 
 def outer_sum(

@@ -52,8 +52,9 @@ from dpfda.releases.promise import AddedNoise, charged, noise_on_count, noise_on
 from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000
-# A variance that is off by such a part of the largest is said to be.
-FAR_OFF = 0.5
+# A variance that is off by such a part of the largest is said to be; and that few units may hold more
+# than the band has, where bounds leave room for so many times its largest variance.
+FAR_OFF, ROOM = 0.5, 60
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
 MOST_EMPHASIS, MOST_RESTORED = 4.0, 2.0
@@ -64,8 +65,7 @@ class ReleasedCovariance(CovarianceSurface):
     """A covariance function C(s, t) published under differential privacy.
 
     C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
-    `center`, for deviations clipped to a public ball, plus noise. It is symmetric and positive
-    semidefinite. Evaluating, decomposing, plotting and saving cost no privacy. It holds nothing private.
+    `center`, for deviations clipped to a public ball, plus noise: symmetric and positive semidefinite.
 
     Parameters
     ----------
@@ -172,25 +172,21 @@ class ReleasedCovariance(CovarianceSurface):
         return frozen((self.restored or 1.0) * nearest_positive(shrunk))
 
     def noise_floor(self, level: float = 0.95) -> float:
-        """What the largest eigenvalue of the noise stays below with this probability.
+        """What the largest eigenvalue of the noise after shrinkage stays below with this probability.
 
-        An eigenvalue of the estimate below it may be noise alone. Of the noise after shrinkage, whose
-        factors are taken as given; simulated from the public law with a fixed key.
+        An eigenvalue of the estimate below it may be noise alone. Simulated with a fixed key.
         """
-        level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
-        return (self.restored or 1.0) * largest_size(shrunk, level)
+        return (self.restored or 1.0) * largest_size(shrunk, check_level(level))
 
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
 
-        Largest first, of the covariance in the M functions without noise. No eigenvalue of a symmetric
-        matrix moves further than the largest eigenvalue, in size, of what is added (Weyl), whose law is
-        public: each interval is that of the unbiased noisy matrix, so much to either side, cut off at
-        zero. As many intervals as do not reach zero, so many components stand above the noise: more than
-        there are with probability 1 - level at most. Where the count was released with noise it is taken
-        as exact. Nothing on clipping, sampling and what the functions leave out.
+        Largest first, in the M functions without noise. No eigenvalue of a symmetric matrix moves
+        further than the largest, in size, of what is added (Weyl), whose law is public. As many
+        intervals as do not reach zero, so many components stand above the noise. A released count is
+        taken as exact. Nothing on clipping, sampling and other functions.
         """
         reach = largest_size(self._noise_matrices(FLOOR_DRAWS), check_level(level))
         noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
@@ -224,13 +220,11 @@ class ReleasedCovariance(CovarianceSurface):
         first, second : array (q,), optional
             The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
         of : {"sample", "noise"}, optional
-            What it is a band for: the covariance of these units, at the points of the grid, which is the
-            default where its largest distance was told; or that of the clipped records, in the M
-            functions, without noise.
+            The covariance of these units, on the grid, the default where its distance was told; or that
+            of the clipped records, in the M functions, without noise.
         exact : bool
-            Whether it is drawn around the unbiased noisy values, and the shrunk and projected estimate
-            may lie outside; else it is widened where the estimate leaves it, and no variance in it is
-            below zero.
+            Whether it is drawn around the unbiased noisy values, and the estimate may lie outside; else
+            it is widened where the estimate leaves it, and no variance in it is below zero.
 
         Returns
         -------
@@ -239,9 +233,7 @@ class ReleasedCovariance(CovarianceSurface):
 
         Notes
         -----
-        That of the noise is about the privacy noise alone, whose law is public: nothing on the bias of
-        clipping, truncation and the public center, nor on sampling. Refused where the count was released
-        with noise.
+        That of the noise says nothing on clipping and sampling. Refused where the count is noisy.
         """
         if self._bandless:
             words = "be given for a band"
@@ -263,14 +255,19 @@ class ReleasedCovariance(CovarianceSurface):
         least = np.where(at_s == at_t, 0.0, -np.inf)
         return settled(band, np.asarray(self(at_s, at_t)), (least, np.full(least.size, np.inf)))
 
+    @property
+    def _half(self) -> Floats:
+        """Half of what lies between the bounds on values (m,)."""
+        size = self.grid_points.size
+        lower, upper = known(limits_of(mapping(self.certificate.bound["records"]), size))
+        return np.subtract(upper, lower) / 2 * np.ones(size)
+
     def _told(self, at_s: Floats, at_t: Floats, points: Floats, asked: Asked) -> Band:
         """By the largest distance, and by what its cut may have left out.
 
         A covariance is half of the variance of (x(s) + x(t)) / sqrt(2) less that of the difference.
         """
-        distance, one, grid = known(self.distance), at_s == at_t, self.grid_points
-        lower, upper = known(limits_of(mapping(self.certificate.bound["records"]), grid.size))
-        half = np.subtract(upper, lower) / 2 * np.ones(grid.size)
+        distance, one = known(self.distance), at_s == at_t
 
         def ends(variances: Floats, far: Floats, pairs: bool) -> tuple[Floats, Floats]:
             """Of variances of values that are so far from the middle of their bounds at most."""
@@ -278,7 +275,8 @@ class ReleasedCovariance(CovarianceSurface):
             below, above = distance.interval(variances, asked.level, pairs)
             return np.minimum(below, variances), np.maximum(np.minimum(above, far**2), variances)
 
-        values, far = np.asarray(self(at_s, at_t)), [np.interp(at, grid, half) for at in (at_s, at_t)]
+        values = np.asarray(self(at_s, at_t))
+        far = [np.interp(at, self.grid_points, self._half) for at in (at_s, at_t)]
         own = [np.asarray(self.variance(at)) for at in (at_s, at_t)]
         (first, above_s), (_, above_t) = (ends(own[k], far[k], False) for k in (0, 1))
         mean, wide = (own[0] + own[1]) / 2, (far[0] + far[1]) * math.sqrt(0.5)
@@ -307,8 +305,7 @@ class ReleasedCovariance(CovarianceSurface):
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
         choice = [each.added(self.neighbours) for each in _choice(self.certificate.mechanism)]
-        told = [] if self.distance is None else [self.distance.added()]
-        return [*counts, *told, *choice, moments]
+        return [*counts, *([self.distance.added()] if self.distance else []), *choice, moments]
 
     def _checked(self) -> None:
         grid = self.grid_points.size
@@ -350,8 +347,7 @@ class ReleasedCovariance(CovarianceSurface):
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         found = super()._columns(at, asked)
-        line = found["covariance"][0]
-        band = {} if self._bandless else self._band_columns(at, asked, line)
+        band = {} if self._bandless else self._band_columns(at, asked, found["covariance"][0])
         return {"covariance": found.pop("covariance"), **band, **found}
 
     def _band_points(self) -> Floats:
@@ -374,9 +370,8 @@ class ReleasedCovariance(CovarianceSurface):
 
     @property
     def _subject(self) -> str:
-        if self.is_moment:
-            return "second moment function around the middle of the bound"
-        return "covariance function"
+        moment = "second moment function around the middle of the bound"
+        return moment if self.is_moment else "covariance function"
 
     @property
     def is_moment(self) -> bool:
@@ -426,21 +421,26 @@ class ReleasedCovariance(CovarianceSurface):
             exact = f"between {low} and {high}, with a probability of 95%"
         stated = second_order(self, what, self.components(), exact)
         noise = self.noise.describe()
-        remarks = [*self._far_off(), *stated.remarks]
+        remarks = [*self._unfollowed(), *stated.remarks]
         return replace(stated, what=f"{stated.what}{larger}", noise=noise, remarks=remarks)
 
-    def _far_off(self) -> list[str]:
-        """Where functions or the radius certainly do not follow the variance of these units."""
+    def _unfollowed(self) -> list[str]:
+        """Where the line does not follow the variance of these units, or the band may not."""
         if self.distance is None:
             return []
-        least = self.distance.unseen(LEVEL)[0] * self.distance.cut**2
-        if least < FAR_OFF * float(np.max(self.variance(self.grid_points))):
-            return []
-        return [
-            f"Somewhere the variance of these curves is at least {number(least)} off the released one: "
-            "the functions do not follow it. How far the band reaches rests on how many values are "
-            "taken to be extreme."
-        ]
+        said, least = list[str](), self.distance.unseen(LEVEL)[0] * self.distance.cut**2
+        if least >= FAR_OFF * float(np.max(self.variance(self.grid_points))):
+            said.append(
+                f"Somewhere the variance of these curves is at least {number(least)} off the released "
+                "one: the functions do not follow it."
+            )
+        times = float(np.max(self._half)) ** 2 / float(np.max(self.band(LEVEL).upper))
+        if times >= ROOM:
+            said.append(
+                f"The bounds leave room for {number(times)} times the variance that the band allows. "
+                "If a few curves lie far out and most do not, the band may miss it. Closer bounds help."
+            )
+        return said
 
     def _lines(self) -> dict[str, str]:
         return {

@@ -98,7 +98,9 @@ def blocks_for(smoother: Smoother, most: Sequence[int] | None = None) -> tuple[i
         others = tuple(i for i in range(len(shape)) if i != axis)
         share = energy.sum(axis=others) / energy.sum()
         whole = cells if most is None else most[axis]
-        found.append(next(b for b in _divisors(whole) if _lacking(share, b) <= LACKING / len(shape)))
+        # Sums over blocks have so much of the variance.
+        least = 1 - LACKING / len(shape)
+        found.append(next(b for b in _divisors(whole) if share @ _damped(share.size, b) ** 2 >= least))
     return tuple(found)
 
 
@@ -210,11 +212,6 @@ def _damped(cells: int, block: int) -> Floats:
         kept = np.sin(block * half) / (block * np.sin(half))
     kept[0] = 1.0
     return np.asarray(kept * aliases(cells, cells // block)[1])
-
-
-def _lacking(share: Floats, block: int) -> float:
-    """Share of the variance that sums over blocks of so many cells do not have."""
-    return 1 - float(share @ _damped(share.size, block) ** 2)
 
 
 def _divisors(number: int) -> list[int]:

@@ -239,13 +239,16 @@ class DensityPlan(TriedPlan, Designed):
                 "root mean square at a point, from the density of the population, sampling included, for"
                 " densities with features of a tenth of an axis"
             )
-        unseen = "" if self.step or self.cells.atoms else "; values that many have exactly add to it"
-        over = "over the whole interval; much larger where a small part of it holds most"
+        unseen = "; values that many have exactly, such as zero, add to it ('atoms' states them)"
+        unseen = "" if self.step or self.cells.atoms else unseen
+        over = (
+            "of a few hills that fill the interval; several times as large where most lie close together"
+        )
         if self.quarter is not None:
             ((a, b),) = self.domain_range
             over = f"of which a quarter lies within {(b - a) * self.quarter:.4g}"
         elif self.public_scale is None:
-            over += " ('quarter' tells the plan)"
+            over += " ('quarter' tells the plan how long the shortest stretch with a quarter of them is)"
         return (
             "root mean square at a point, from what an unlimited budget would publish of these "
             f"{several(self.unit)}, {ORDINARY} densities {over}{unseen}"
