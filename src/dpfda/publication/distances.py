@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -169,7 +169,7 @@ def with_distance(
             [total], partial(largest_distance, public=(line, halves, plan.size))
         )
     told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
-    return replace(release, distance=told_by(told, plan.largest_half, law, most))
+    return release.with_distance(told_by(told, plan.largest_half, law, most))
 
 
 def with_distances(
@@ -195,7 +195,7 @@ def with_distances(
     told = known(plan.distance)
     noisy, apart = exact.with_noise(draw(told.law))
     return [
-        replace(release, distance=GroupDistance(noisy, told.half, told.law, apart, sizes, place))
+        release.with_distance(GroupDistance(noisy, told.half, told.law, apart, sizes, place))
         for place, release in enumerate(releases)
     ]
 

@@ -278,7 +278,7 @@ class MeanPlan(MeanDesign):
                 both = told_of_groups(apart[others], among)
                 numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
                 distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
-            answers.append(replace(release, distance=distance))
+            answers.append(release.with_distance(distance))
             # Of the same noisy numbers: estimated once.
             vars(answers[-1])["_widths"] = release._widths
         return answers
