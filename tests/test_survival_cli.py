@@ -195,13 +195,14 @@ def test_the_command_says_what_is_known_of_data_to_come() -> None:
     assert "--share must lie strictly between 0 and 1" in said
 
 
+@pytest.mark.usefixtures("few_trials")
 def test_the_command_plans_a_pooled_mean() -> None:
     made = PrivateMean(1, bounds=(-4, 4), missing="pooled").plan(5000)
     asked = ["mean", "--missing", "pooled", "--units", 5000, "--bounds", -4, 4]
     assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
-    code, said = plan(*asked, "--error", "1%", "--json")
+    code, said = plan(*asked, "--error", "5%", "--json")
     assert code == 0
-    assert json.loads(said)["least_epsilon"] == made.least_epsilon(error=0.08)
+    assert json.loads(said)["least_epsilon"] == made.least_epsilon(error=0.4)
 
 
 @pytest.mark.parametrize(
