@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from dpfda import PrivateCox, PrivateDensity, PrivateMean, PrivateScoreCurves, PrivateSurvival, load
 from dpfda.front.app import app
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 FOLLOWED = ["--time", "days", "--event", "status", "--domain", "0", "900", "--epsilon", "5"]
 OPTIONS = [*FOLLOWED, "--cause", "2", "--censored", "1"]
 

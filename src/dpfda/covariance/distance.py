@@ -21,12 +21,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 
-from dpfda.bases.grids import frozen
 from dpfda.noise import KNormNoise, NoiseLaw, knorm_noise
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -172,22 +170,19 @@ def least_sum(form: Floats, reach: float) -> int:
     reach: What y is at most in size. Public.
     """
     far = min(math.ceil(reach), FAR)
-    powers = _powers(far)
+    centers = np.arange(-far, far + 1)
     rounded = np.rint(np.clip(form, -far, far)).astype(np.int64)
-    # Sums of powers of those that are within the cut around each center.
-    sums = np.zeros((3, 2 * (far + LARGEST) + 2), np.int64)
-    inside = sums[:, LARGEST + 1 : -LARGEST]
-    np.cumsum(powers * np.bincount(rounded + far, minlength=2 * far + 1), axis=1, out=inside)
-    sums[:, -LARGEST:] = inside[:, -1:]
-    number, first, second = sums[:, 2 * LARGEST + 1 :] - sums[:, : -2 * LARGEST - 1]
-    about = second - 2 * powers[1] * first + powers[2] * number
+    counts = np.bincount(rounded + far, minlength=centers.size)
+
+    def within(power: int) -> Integers:
+        """Sums of this power of those that are within the cut around each center."""
+        sums = np.cumsum(counts * centers**power)
+        ends = np.concatenate([np.zeros(LARGEST + 1, np.int64), sums, np.full(LARGEST, sums[-1])])
+        return np.asarray(ends[2 * LARGEST + 1 :] - ends[: -2 * LARGEST - 1])
+
+    number = within(0)
+    about = within(2) - 2 * centers * within(1) + centers**2 * number
     return int(np.min(about + (rounded.size - number) * LARGEST**2))
-
-
-@lru_cache(maxsize=4)
-def _powers(far: int) -> Integers:
-    """Powers (3, 2 far + 1), up to the square, of the integers that are not farther from zero."""
-    return frozen(np.arange(-far, far + 1) ** np.arange(3)[:, None])
 
 
 def simulated_distance(

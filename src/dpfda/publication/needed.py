@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from dpfda.numerics.errors import ParameterError
@@ -39,10 +40,8 @@ def ordered(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]
     a larger budget, and no less is with a smaller one.
     """
     middle, known = len(rows) // 2, [row["least_n"] or math.inf for row in rows]
-    for k in range(middle - 1, -1, -1):
-        known[k] = max(known[k], known[k + 1])
-    for k in range(middle + 1, len(rows)):
-        known[k] = min(known[k], known[k - 1])
+    smaller = [*accumulate(known[middle::-1], max)][:0:-1]
+    known = [*smaller, *accumulate(known[middle:], min)]
     found = [None if math.isinf(many) else many for many in known]
     return [row | {"least_n": many} for row, many in zip(rows, found, strict=True)]
 

@@ -393,7 +393,7 @@ class CornersPlan(TablePlan[Made]):
 
     @cached_property
     def _tried(self) -> list[tuple[PooledMean, Floats]]:
-        return list(ordinary_tables(self._empty, LAWS))
+        return [*self._few, *islice(ordinary_tables(self._empty, LAWS), QUICK, None)]
 
     @property
     def _empty(self) -> PooledMean:

@@ -101,13 +101,6 @@ class MeanLine(Expansion, Valued, OnBasis):
         """Whether it is the default line of curves between bounds, or a derivative of it."""
         return isinstance(self.hierarchy, CurvePrior)
 
-    def with_distance(self, distance: Distance) -> Self:
-        """The same line, and how far it may be; its coefficients are not worked out again."""
-        told = replace(self, distance=distance)
-        if "coefficients" in vars(self):
-            vars(told)["coefficients"] = self.coefficients
-        return told
-
     def _unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (k,) of the estimate, or a derivative, before it is cut at public bounds."""
         at, (order,) = check_points(points, self.domain_range), parameters.orders(order, 1)
