@@ -253,13 +253,13 @@ def off(noisy, exact, scales):
     return [float((a - b) / scale) for a, b, scale in zip(noisy, exact, scales, strict=True)]
 
 
-@pytest.mark.parametrize(("points", "draws"), [(12, 250), (20, 900)])
+@pytest.mark.parametrize(("points", "draws"), [(12, 250), (30, 900)])
 def test_every_stage_of_a_publication_gets_its_noise(points, draws):
     found, rough = drawn_by_stage(points, draws)
     # The largest distance is told by sides of the closer look's box: from 20 cells on, and of fewer
     # where records are held closer.
     sizes = {size for size, _ in found["box"]}
-    assert sizes == ({12, 13} if points == 12 else {22})
+    assert sizes == ({12, 13} if points == 12 else {32})
     assert fits_only_at_its_scale(found["rough"], gamma(len(rough)).cdf)
     for size in sizes:
         own = [farthest for each, farthest in found["box"] if each == size]
@@ -275,7 +275,7 @@ def test_every_stage_of_a_publication_gets_its_noise(points, draws):
         assert chances[2] < 1e-5
         # One side of a box with its sign away: R U.
         assert fits_only_at_its_scale(
-            np.abs(found["sides"]), lambda x: 1 - gamma.sf(x, 23) + x / 22 * gamma.sf(x, 22)
+            np.abs(found["sides"]), lambda x: 1 - gamma.sf(x, 33) + x / 32 * gamma.sf(x, 32)
         )
 
 
