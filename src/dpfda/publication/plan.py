@@ -279,7 +279,7 @@ class Plan(ABC):
         probability(level, "level")
 
         @lru_cache(maxsize=1)
-        def at(guarantee: Guarantee, n: int | None) -> Self:
+        def at(guarantee: Guarantee, n: int | None) -> Plan:
             # A quick look at a plan and a full one share what they try.
             return self.at(n=n, guarantee=guarantee)
 
