@@ -21,7 +21,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis.strategies import none  # noqa: E402
 
-from dpfda.publication import TriedPlan  # noqa: E402
+from dpfda.publication import TriedPlan, tables  # noqa: E402
 from dpfda.releases.kinds import kinds  # noqa: E402
 
 # What is imported and collected lives to the end: looking through it for garbage is in vain.
@@ -138,6 +138,8 @@ def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> Non
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that simulate fewer releases, for what does not depend on how exact they are."""
     kinds()
+    for name, most in (("LAWS", 2), ("QUICK", 1)):
+        monkeypatch.setattr(tables, name, most)
     for plan in (TriedPlan, *TriedPlan.__subclasses__()):
         for name, most in (("TRIALS", 4), ("QUICK", 2), ("BANDS", 1)):
             monkeypatch.setattr(plan, name, min(most, getattr(plan, name)))

@@ -509,7 +509,8 @@ def public_methods(kind: str, thing: Any) -> Iterator[tuple[str, Callable[..., A
         if "overwrite" in parameters:
             needed["overwrite"] = True
         if name == "load":
-            needed["path"] = thing.save(FOLDER / kind, overwrite=True)
+            kept = FOLDER / kind
+            needed["path"] = kept if kept.is_file() else thing.save(kept)
         if name in ("contains", "reach"):
             needed["values"] = thing.lower
         if parameters:

@@ -19,6 +19,8 @@ pytest.importorskip("cryptography")
 from dpfda.front.custodians import agree, estimator_of, merge, part, pooled
 from dpfda.publication.custody import Keys, masked
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS, NAMES = 16, ("east", "north", "west")
 PRIVATE = PrivacyUnit("person", "add-remove", 30)
 ONE = ZeroConcentratedDP(1)

@@ -25,6 +25,7 @@ from dpfda.releases.expansion import noise_draws
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import exact_totals
 from released_lines import uncut
+from statistical import drawn
 
 GRID = np.linspace(0.0, 1.0, 16)
 CURVES = np.cos(4 * GRID) + np.random.default_rng(1).normal(0, 0.4, (300, 1))
@@ -66,7 +67,7 @@ class Study:
         kept = len(self.release.noisy_sum)
         self.exact = exact_totals(self.prepared.total)[:kept]
         # Further releases differ in the noisy integers alone: exact noise is drawn for each.
-        noise = np.array([self.release.noise.draw() for _ in range(RELEASES)], dtype=float)
+        noise = np.array(drawn(self.release.noise, RELEASES), dtype=float)
         unit = 2.0**-self.release.exponent
         self.errors = noise * (self.release.shrinkage * unit / self.release.count)
         self.points = np.union1d(np.linspace(0, 1, 201), GRID)

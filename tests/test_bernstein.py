@@ -728,7 +728,7 @@ def run(*arguments: Any) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_from_the_command_line(tmp_path):
+def test_from_the_command_line(tmp_path, few_draws):
     path = tmp_path / "curves.csv"
     with path.open("w", newline="") as handle:
         csv.writer(handle).writerows([GRID.tolist(), *curves_of(60).tolist()])

@@ -14,6 +14,8 @@ from dpfda.privacy.composition import Cost, account, compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CURVES = np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.3, 0.3, 40)[:, None]
 
 

@@ -12,6 +12,8 @@ from dpfda.front.app import app
 from dpfda.machines.release import ReleasedPredictor
 from dpfda.numerics import drawing
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 # So little noise that the release can be compared with the truth.
 LOUD = "1000000000"
 COUNT = 400

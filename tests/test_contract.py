@@ -18,6 +18,8 @@ from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, gua
 from dpfda.publication import MeanPlan
 from dpfda.testing import check_mechanism, exact_totals, simulate_releases
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 BOUNDS = [ValueBounds(-1.0, 1.0), L2Ball(1.0), L1Ball(2.0)]
 GUARANTEES = [
     PureDP(Fraction(1, 8)),

@@ -1165,7 +1165,7 @@ class TestChosenRadius:
     @pytest.mark.parametrize("budget", [{}, {"delta": 1e-6}])
     def test_noise_falls_along_the_functions_as_is_stated(self, budget):
         # Without deviations the release is noise, and its variances are stated.
-        still = np.zeros((400, 25))
+        still = np.zeros((400, 8))
         squares = [
             release.noisy_coordinates**2 / release.noise_power
             for release in (

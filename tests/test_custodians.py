@@ -38,6 +38,8 @@ from dpfda.front.agreed import estimator_from, written_parameters
 from dpfda.front.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(60, POINTS))
 NAMES = ("east", "north", "south", "upper-valley", "west")

@@ -125,6 +125,7 @@ def test_nothing_of_the_atoms_lies_beside_them():
     assert plain.integral(1e-6, 3) > 0.2
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_bands_hold_what_is_released_without_noise():
     prepared = density(1.0).prepare(HOURS)
     generator = np.random.default_rng(6)

@@ -132,12 +132,12 @@ def test_quantiles_are_those_of_the_noise(first: float, second: float) -> None:
 @pytest.fixture(scope="module")
 def errors_in_scales() -> Any:
     """Noise on both numbers of fits, in units of the scale that a share of epsilon calls for."""
-    curves, labels = made()
-    means, found = means_of(curves, labels), []
-    comparison = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID))
+    curves, labels = made(12)
+    grid, means, found = np.linspace(0, 1, 12), means_of(curves, labels), []
+    comparison = PrivateComparison(1, bounds=(0, 1), domain=Domain(grid))
     for _ in range(400):
         release = comparison.fit(curves, labels).release_
-        apart = np.array([release[name](GRID) - means[name] for name in NAMES])
+        apart = np.array([release[name](grid) - means[name] for name in NAMES])
         one = release["a"].distance
         noisy = np.array([one.noisy, one.apart]) / (2 * one.largest)
         found.append((noisy - told_of_groups(apart, SIZES)) / 10)

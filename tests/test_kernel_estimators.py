@@ -205,6 +205,7 @@ class TestReleases:
         with pytest.raises(ParameterError, match="kernel must be matern:RANGE:NU"):
             classifier(features="grid", kernel="gauss:3").plan(100, 2)
 
+    @pytest.mark.usefixtures("few_draws")
     @pytest.mark.parametrize("solver", ["means", "sums"])
     def test_several_classes_are_found_under_one_budget(self, solver, tmp_path):
         rng = np.random.default_rng(3)

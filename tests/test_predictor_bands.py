@@ -84,6 +84,7 @@ def regressor(epsilon, solver, **settings):
         ("objective", 0),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("few_draws")
 def test_bands_hold_the_machine_without_noise(solver, delta):
     x, y = curve(1500)
     machine = regressor(1.0, solver, delta=delta)
@@ -113,6 +114,7 @@ def of_three(epsilon, **chosen):
     return PrivateKernelClassifier(epsilon, bounds=(-1, 2), classes=(0, 1, 2), **chosen)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("solver", ["means", "sums"])
 def test_bands_of_three_classes_hold_each_function(solver):
     chosen = {"loss": "hinge" if solver == "means" else "squared", "features": "linear"}
@@ -138,6 +140,7 @@ def test_bands_of_three_classes_hold_each_function(solver):
         assert 0.36 < low <= 0.5 <= high < 0.66
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_bands_of_three_classes_are_columns_of_their_table_and_refused_after_a_descent(tmp_path):
     release = of_three(1.0, loss="squared", solver="sums").fit(THREE, THIRDS).release_
     again = load(release.save(tmp_path / "f.json"))

@@ -750,6 +750,9 @@ def test_questions_that_cannot_be_answered_are_refused(release) -> None:
     ):
         with pytest.raises(ParameterError, match=rf"^{name} must lie in the domain .*found 1\.5"):
             asked(1.5)
+    for several in ([], [0.2, 0.4]):
+        with pytest.raises(ParameterError, match="threshold must be one number"):
+            release.specificity(several)
     points = exact([1.0, 7.0, 3.0], [0, 1, 0], score_bounds=(0, 10), cells=4)
     with pytest.raises(ParameterError, match="score_bounds must lie within 0 and 1"):
         points.net_benefit(0.5)

@@ -13,6 +13,8 @@ from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
 from dpfda.privacy.guarantees import PureDP
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 STUDY = """
 [data]
 file = "people.csv"

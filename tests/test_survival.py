@@ -619,6 +619,7 @@ def _followed_for_six(generator, people, scale=10.0):
     return np.minimum(died, 6.0), died <= 6
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_beyond_the_follow_up_nothing_is_told_but_that_nothing_is_known():
     # All leave at 6 of 12 at the latest. Bands and intervals at 95 in 100 of which less than four of
     # five hold come once in 44.
@@ -738,6 +739,7 @@ def test_whole_steps_are_left_and_begun_at_edges(first, rounded) -> None:
     assert held >= 6
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_mean_times_hold_where_a_hazard_begins_inside_a_cell() -> None:
     """Sixteen releases; of hazards from 8 on .47 of 32 held when what cells hide was left out."""
     generator, held = np.random.default_rng(29), 0

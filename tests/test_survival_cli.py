@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from dpfda import PrivateCox, PrivateDensity, PrivateMean, PrivateScoreCurves, PrivateSurvival, load
 from dpfda.front.app import app
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 FOLLOWED = ["--time", "days", "--event", "status", "--domain", "0", "900", "--epsilon", "5"]
 OPTIONS = [*FOLLOWED, "--cause", "2", "--censored", "1"]
 
@@ -206,13 +208,15 @@ def test_the_command_says_what_is_known_of_data_to_come() -> None:
     assert "--share must lie strictly between 0 and 1" in said
 
 
+@pytest.mark.usefixtures("few_trials")
 def test_the_command_plans_a_pooled_mean() -> None:
     made = PrivateMean(1, bounds=(-4, 4), missing="pooled").plan(5000)
     asked = ["mean", "--missing", "pooled", "--units", 5000, "--bounds", -4, 4]
     assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
-    code, said = plan(*asked, "--error", "1%", "--json")
+    code, said = plan(*asked, "--error", "5%", "--json")
     assert code == 0
-    assert json.loads(said[said.index("{") :])["least_epsilon"] == made.least_epsilon(error=0.08)
+    least = json.loads(said[said.index("{") :])["least_epsilon"]
+    assert least == made.least_epsilon(error=0.4)
 
 
 @pytest.mark.parametrize(

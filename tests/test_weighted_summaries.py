@@ -24,6 +24,8 @@ pytest.importorskip("cryptography")
 from dpfda.front.custodians import agree, estimator_of, merge, part, pooled, statements
 from dpfda.publication.custody import Keys, joined
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS, UNITS = 12, {"north": 8, "south": 12, "west": 10}
 WEIGHTS = {"north": Fraction(1, 2), "west": Fraction(1, 3)}
 GENERATOR = np.random.default_rng(21)

@@ -237,6 +237,7 @@ def symmetric_loss(requested: Guarantee) -> Loss | None:
     return None if isinstance(requested, ApproximateDP) else LaplaceLoss(pure_budget(requested))
 
 
+@lru_cache(maxsize=256)
 def block_loss(dimension: int, requested: Guarantee) -> Loss | None:
     """The loss of one block: with a delta, at the longest shift that the guarantee allows it."""
     if not isinstance(requested, ApproximateDP):

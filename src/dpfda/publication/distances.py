@@ -41,7 +41,7 @@ from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, largest, without_delta
 from dpfda.publication.charging import recomputed
-from dpfda.releases.distance import GroupDistance, moved, moved_together, told_by
+from dpfda.releases.distance import Distance, GroupDistance, moved, moved_together, told_by
 from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
@@ -169,7 +169,14 @@ def with_distance(
             [total], partial(largest_distance, public=(line, halves, plan.size))
         )
     told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
-    return replace(release, distance=told_by(told, plan.largest_half, law, most))
+    return telling(release, told_by(told, plan.largest_half, law, most))
+
+
+def telling(release: Line, distance: Distance) -> Line:
+    """The line with its distance: what was estimated of the same noisy numbers stays."""
+    told, estimated = replace(release, distance=distance), ("coefficients", "_widths")
+    vars(told).update({name: vars(release)[name] for name in estimated if name in vars(release)})
+    return told
 
 
 def with_distances(
@@ -195,7 +202,7 @@ def with_distances(
     told = known(plan.distance)
     noisy, apart = exact.with_noise(draw(told.law))
     return [
-        replace(release, distance=GroupDistance(noisy, told.half, told.law, apart, sizes, place))
+        telling(release, GroupDistance(noisy, told.half, told.law, apart, sizes, place))
         for place, release in enumerate(releases)
     ]
 

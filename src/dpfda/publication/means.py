@@ -41,6 +41,7 @@ from dpfda.publication.distances import (
     Draw,
     farthest,
     line_in_integers,
+    telling,
     told_of_groups,
 )
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
@@ -278,9 +279,7 @@ class MeanPlan(MeanDesign):
                 both = told_of_groups(apart[others], among)
                 numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
                 distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
-            answers.append(replace(release, distance=distance))
-            # Of the same noisy numbers: estimated once.
-            vars(answers[-1])["_widths"] = release._widths
+            answers.append(telling(release, distance))
         return answers
 
     @property

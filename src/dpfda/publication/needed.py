@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from dpfda.numerics.errors import ParameterError
@@ -39,10 +40,8 @@ def ordered(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]
     a larger budget, and no less is with a smaller one.
     """
     middle, known = len(rows) // 2, [row["least_n"] or math.inf for row in rows]
-    for k in range(middle - 1, -1, -1):
-        known[k] = max(known[k], known[k + 1])
-    for k in range(middle + 1, len(rows)):
-        known[k] = min(known[k], known[k - 1])
+    smaller = [*accumulate(known[middle::-1], max)][:0:-1]
+    known = [*smaller, *accumulate(known[middle:], min)]
     found = [None if math.isinf(many) else many for many in known]
     return [row | {"least_n": many} for row, many in zip(rows, found, strict=True)]
 
@@ -199,7 +198,10 @@ def crossing(
         if below and above:
             if above[0] - below[0] < close:
                 break
-            at = _between(below, above, room / 2, halve=step % 2 == 1)
+            # A little below one is aimed at, which is close enough. Every other step halves: where the
+            # design changes the ratio jumps, and never comes near.
+            share = 0.5 if step % 2 else (below[1] + room / 2) / (below[1] - above[1])
+            at = below[0] + min(max(share, 0.05), 0.95) * (above[0] - below[0])
             continue
         if at in (lowest, highest):
             break
@@ -207,14 +209,6 @@ def crossing(
         move = min(max(abs((height + room / 2) / slope), close * 2.0**step), FARTHEST)
         at = highest if flat else min(max(at + math.copysign(move, height), lowest), highest)
     return None if above is None else math.exp(above[0])
-
-
-def _between(below: tuple[float, float], above: tuple[float, float], lower: float, halve: bool) -> float:
-    # A little below one is aimed at, which is close enough. Every other step halves: where the design
-    # changes the ratio jumps, and never comes near.
-    share = (below[1] + lower) / (below[1] - above[1])
-    share = 0.5 if halve else min(max(share, 0.05), 0.95)
-    return below[0] + share * (above[0] - below[0])
 
 
 def rounded_up(value: float) -> float:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -278,12 +278,17 @@ class Plan(ABC):
         wanted = real(error if band is None else band, name, 1e-100, 1e100)
         probability(level, "level")
 
+        @lru_cache(maxsize=1)
+        def at(guarantee: Guarantee, n: int | None) -> Plan:
+            # A quick look at a plan and a full one share what they try.
+            return self.at(n=n, guarantee=guarantee)
+
         @cache
         def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
             if quick and not (self.simulated or band is not None):
                 return ratio(guarantee, n, False)
             try:
-                made = self.at(n=n, guarantee=guarantee)
+                made = at(guarantee, n)
             except ParameterError:
                 if n is None:
                     raise

@@ -404,7 +404,7 @@ class CornersPlan(TablePlan[Made]):
 
     @cached_property
     def _tried(self) -> list[tuple[PooledMean, Floats, Floats]]:
-        return list(self._ordinary())
+        return [*self._few, *islice(self._ordinary(), QUICK, None)]
 
     def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
         """Tables that are tried, the functions that they are of, and where these are looked at."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import InPython, ParameterError
-from dpfda.numerics.parameters import choice
+from dpfda.numerics.parameters import choice, shown
 from dpfda.numerics.words import several, so_many
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
@@ -155,6 +155,8 @@ class ReleasedScoreCurves(CountedScores):
     def _rate(self, outcome: int, threshold: float, asked: Asked) -> Estimate:
         """Share of those of an outcome with a score below a threshold."""
         at = _within(threshold, self.score_bounds, "threshold")
+        if np.ndim(threshold):
+            raise ParameterError("threshold", "be one number", shown(threshold))
         ends = zip(self._ends_below(asked), self._around_places(at), strict=True)
         value = np.interp(at, self.edges, self._below[outcome])
         lower, upper = (float(end[outcome, place[0]]) for end, place in ends)

@@ -337,8 +337,8 @@ def members(
         raise DataError(f"{name} must {words}: correct it, or pass a list.", name)
     places = {key_of(level): place for place, level in enumerate(levels)}
     cells, rows = cells_in(by, name), None
-    if isinstance(cells, np.ndarray) and is_native(cells.dtype):
-        # A key for each number that occurs, and not for each record.
+    if isinstance(cells, np.ndarray) and (is_native(cells.dtype) or cells.dtype.kind == "U"):
+        # A key for each label that occurs, and not for each record.
         cells, rows = np.unique(cells, return_inverse=True)
     numbers = np.array([_place(cell, key_of(cell), places) for cell in cells], dtype=np.int64)
     return numbers if rows is None else numbers[rows]

@@ -10,6 +10,7 @@ import numpy as np
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.specials import normal_chance, normal_quantile
+from dpfda.numerics.speed import remembered
 
 # Candidates for the radius: those of the bound over powers of 2^(1/2).
 CANDIDATES = 11
@@ -61,6 +62,21 @@ def typical_length(
     size: Number of units, or public divisor.
     shorter: By how many powers of the root of two the places reach below the least candidate.
     """
+    chances, squares = _length_laws(radii, shorter)
+    doubt = math.hypot(deviation, MISFIT * size)
+    logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / doubt
+    weights = np.exp(logs - logs.max()).reshape(PRESENT.size, -1)
+    everyone, some = weights[0].sum(), LESS_LIKELY * weights[1:].sum()
+    # One or the other: a mean of both would be far from either.
+    likely = slice(1, None) if some > everyone else slice(0, 1)
+    weights = weights[likely] / weights[likely].sum()
+    square = weights.sum(axis=0) @ squares
+    return float(radii[0]) * math.sqrt(square), float(PRESENT[likely] @ weights.sum(axis=1))
+
+
+@remembered(4)
+def _length_laws(radii: Floats, shorter: int) -> tuple[Floats, Floats]:
+    """Chances (C, P L) of each bin under L laws, for each share of units; and mean squares (L,)."""
     # Relative to the largest, so that no square overflows.
     least = np.log(radii[-1] / radii[0]) - shorter * math.log(2) / 2
     places = np.linspace(least, 0.0, 4 * (radii.size + shorter) - 3)
@@ -73,18 +89,10 @@ def typical_length(
         points = spread * equal
         shape = np.maximum(1 + power * points, 0.0) ** (1 / power) if power else np.exp(points)
         squares.append(np.exp(2 * places) * np.mean(shape**2))
-    doubt, law = math.hypot(deviation, MISFIT * size), np.hstack(above)
+    law = np.hstack(above)
     laws = np.hstack([share * law for share in PRESENT])
     ends = np.zeros((1, laws.shape[1]))
-    chances = np.diff(np.vstack([ends, laws, ends + 1]), axis=0)
-    logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / doubt
-    weights = np.exp(logs - logs.max()).reshape(PRESENT.size, -1)
-    everyone, some = weights[0].sum(), LESS_LIKELY * weights[1:].sum()
-    # One or the other: a mean of both would be far from either.
-    likely = slice(1, None) if some > everyone else slice(0, 1)
-    weights = weights[likely] / weights[likely].sum()
-    square = weights.sum(axis=0) @ np.concatenate(squares)
-    return float(radii[0]) * math.sqrt(square), float(PRESENT[likely] @ weights.sum(axis=1))
+    return np.diff(np.vstack([ends, laws, ends + 1]), axis=0), np.concatenate(squares)
 
 
 def line_error(strength: float, share: float = 1.0) -> float:
