@@ -17,14 +17,8 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.mechanisms.design import (
-    ExpectedError,
-    expected_error,
-    least_error,
-    least_error_of_any,
-    least_share_of_box,
-    public_mixture,
-)
+from dpfda.mechanisms import design as designs
+from dpfda.mechanisms.design import expected_error
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise, BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -164,7 +158,7 @@ class MeanPlan(MeanDesign):
         return self.public_design or (None if self.n is None else self.design(self.n))
 
     @one_thread(scipy=False)
-    def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
+    def expected_error(self, draws: int = DRAWS) -> designs.ExpectedError | None:
         """Bias, noise and sampling that are to be expected; None without a number of units.
 
         draws: Means that are simulated where the error has no closed form.
@@ -174,7 +168,7 @@ class MeanPlan(MeanDesign):
         rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
         problem = self.problem(self.n)
         if isinstance(self.basis, CentredBasis) and problem.mixture is not None:
-            mixture = public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
+            mixture = designs.public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
             problem = replace(problem, mixture=mixture)
         return expected_error(problem, self.planned, self.basis, draws, rough)
 
@@ -305,12 +299,12 @@ class MeanPlan(MeanDesign):
         hierarchy = None if self.planned is None else self.planned.hierarchy
         if self.planned is None or self.n is None or isinstance(hierarchy, CurvePrior | ImagePrior):
             return None
-        least = least_error(self.problem(self.n))
+        least = designs.least_error(self.problem(self.n))
         return None if least is None else self.typical(least)
 
     def limit_of_any(self) -> float | None:
         """What no mechanism with the guarantee can expect to fall below, as `error`."""
-        least = None if self.n is None else least_error_of_any(self.problem(self.n))
+        least = None if self.n is None else designs.least_error_of_any(self.problem(self.n))
         return None if least is None else self.typical(least)
 
     def limit_of_box(self) -> float | None:
@@ -321,7 +315,7 @@ class MeanPlan(MeanDesign):
         if not isinstance(design.noise, BoxNoise | BoxPartNoise):
             return None
         scales = np.array([float(scale) for scale in design.noise.scales])
-        return least_share_of_box(scales, float(asked.epsilon))
+        return designs.least_share_of_box(scales, float(asked.epsilon))
 
 
 class PlanOfMeans(Plan):

@@ -44,6 +44,12 @@ def compose(
         than their sum. By default the sum of the releases' deltas. Example: 1e-6
     kind : pure|approximate|zero-concentrated
         Of the total.
+
+    Examples
+    --------
+    dpfda compose mean.json density.json
+    dpfda compose mean.json density.json groups.json --delta 1e-6 --json
+    dpfda compose --ledger budget.ledger --dataset scans-2026
     """
     from dpfda.command.accounts import state, words
     from dpfda.command.files import opened
@@ -112,13 +118,4 @@ def _parts(certificate: Certificate) -> dict[str, object]:
     return {name: written[name] for name in kept}
 
 
-VERB = Verb.of(
-    "compose",
-    compose,
-    (
-        "dpfda compose mean.json density.json",
-        "dpfda compose mean.json density.json groups.json --delta 1e-6 --json",
-        "dpfda compose --ledger budget.ledger --dataset scans-2026",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(compose, o.RELEASED)

@@ -15,9 +15,10 @@ from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.history import Charged, Record, audit, charges, releases, to_csv, to_json_lines
-from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
 from dpfda.privacy.ledger.rows import (
+    DatasetLedger,
     MemoryRows,
+    Reservation,
     Rows,
     after,
     appended,

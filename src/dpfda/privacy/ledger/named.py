@@ -13,10 +13,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import Ledger
-from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+from dpfda.privacy.ledger.rows import DatasetLedger, Reservation
 
 if TYPE_CHECKING:
-    from dpfda.privacy.ledger.reservation import Chargeable
+    from dpfda.privacy.ledger.rows import Chargeable
 
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
