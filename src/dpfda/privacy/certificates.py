@@ -11,8 +11,9 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
@@ -186,6 +187,11 @@ class Certificate:
         return self.charges == other.charges
 
 
+def said_by(path: str, words: str | None = None) -> Any:
+    """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
+    return property(attrgetter(path), doc=words)
+
+
 class Certified:
     """Reads the entries of an object's certificate as attributes of its own."""
 
@@ -194,20 +200,11 @@ class Certified:
         @property
         def certificate(self) -> Certificate: ...
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What was asked for and charged."""
-        return self.certificate.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which data sets it makes hard to tell apart."""
-        return self.certificate.neighbours
-
-    @property
-    def unit(self) -> str:
-        """Who is protected, in the singular."""
-        return self.certificate.unit
+    guarantee: Guarantee = said_by("certificate.guarantee", "What was asked for and charged.")
+    neighbours: Neighbours = said_by(
+        "certificate.neighbours", "Which data sets it makes hard to tell apart."
+    )
+    unit: str = said_by("certificate.unit", "Who is protected, in the singular.")
 
 
 # Profiles in floats may be off by this factor.

@@ -26,7 +26,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.numerics.speed import one_thread, remembered
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
@@ -38,7 +38,7 @@ from dpfda.publication.distances import (
     told_of_groups,
 )
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
-from dpfda.publication.plan import Plan, said_by
+from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.distance import Distance, GroupDistance, told_by
 from dpfda.releases.field import ReleasedField
@@ -246,7 +246,7 @@ class MeanPlan(MeanDesign):
     ) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
         generator, half, law = np.random.Generator(np.random.Philox(key=3)), told.half, told.law
-        noise, lines = law.simulate(generator, len(made)), list[ReleasedFunction]()
+        noise = law.simulate(generator, len(made))
         apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
@@ -254,11 +254,10 @@ class MeanPlan(MeanDesign):
             width = upper - lower
             off = np.asarray(release(release.grid_points)) - lower - width * curve
             apart[place, width > 0] = off[width > 0] / width[width > 0]
-            lines.append(release)
         answers = list[ReleasedMean]()
         among = self.telling.among
         own = among.index(self.size or 0) if among else 0
-        for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
+        for place, (release, drawn) in enumerate(zip(made, noise, strict=True)):
             if told.in_box or not among:
                 most = None
                 if self.size is None:
