@@ -24,7 +24,8 @@ from dpfda.privacy.ledger.accounts import (
     first,
     in_kind,
 )
-from dpfda.privacy.ledger.history import Action, Record
+from dpfda.privacy.ledger.history import Action, Record, record_from_json
+from dpfda.privacy.ledger.lines import row_text
 
 
 @dataclass(frozen=True)
@@ -137,35 +138,42 @@ def plain(entry: Mapping[str, object]) -> dict[str, object]:
     return plain
 
 
-class Rows(Protocol):
-    """A history inside one transaction."""
+class Rows:
+    """A history inside one transaction: rows as texts, of which those are read that are asked for.
+
+    kept: Texts of the rows so far; those of this transaction are `added`.
+    """
+
+    def __init__(self, kept: tuple[bytes, ...]) -> None:
+        self._kept = kept
+        self.added: list[bytes] = []
 
     def latest(self, dataset: str) -> Record | None:
         """Last row of a data set, which holds its budget and what is spent."""
+        # The text of another row may hold these bytes too, but most rows are told by them.
+        part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
+        for row in reversed((*self._kept, *self.added)):
+            if part in row and (record := _read(row)).dataset == dataset:
+                return record
+        return None
 
     def records(self, dataset: str | None) -> list[Record]:
         """Rows of a data set, or all, in order."""
+        records = (_read(row) for row in (*self._kept, *self.added))
+        return [record for record in records if dataset in (None, record.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
         """Append the row that is made for the next number."""
-
-
-class MemoryRows:
-    """Rows in memory, to which others are appended there alone."""
-
-    def __init__(self, records: list[Record]) -> None:
-        self._records = records
-
-    def latest(self, dataset: str) -> Record | None:
-        return next((r for r in reversed(self._records) if r.dataset == dataset), None)
-
-    def records(self, dataset: str | None) -> list[Record]:
-        return [r for r in self._records if dataset in (None, r.dataset)]
-
-    def append(self, make: Callable[[int], Record]) -> Record:
-        record = make(len(self._records) + 1)
-        self._records.append(record)
+        record = make(len(self._kept) + len(self.added) + 1)
+        self.added.append(row_text(record.to_json()))
         return record
+
+
+def _read(row: bytes) -> Record:
+    try:
+        return record_from_json(json.loads(row))
+    except (ValueError, RecursionError):
+        raise LedgerError("A row of the ledger is damaged. Restore a backup.") from None
 
 
 def appended(
