@@ -137,16 +137,10 @@ def agree(
             parameters.pop("periods", None)
     for weight in asked.values():
         made.sharing.moved(weight)
-    return Agreement(
-        custodians=custodians,
-        coordinator=coordinator.card,
-        summary={"name": names[0], "parameters": parameters},
-        **agreed.signed_terms(made, law, size),
-        noise=noise,
-        colluding=colluding,
-        threshold=threshold,
-        weights=asked,
-    ).signed(coordinator)
+    terms = agreed.signed_terms(made, law, size)
+    terms |= {"noise": noise, "colluding": colluding, "threshold": threshold, "weights": asked}
+    summary = {"name": names[0], "parameters": parameters}
+    return Agreement(custodians, coordinator.card, summary, **terms).signed(coordinator)
 
 
 def part(

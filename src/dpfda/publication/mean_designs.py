@@ -342,18 +342,10 @@ class MeanDesign(MeanQuestion):
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
-        return Problem(
-            self.basis.eigenvalues,
-            self.basis.decay,
-            self.ball,
-            size,
-            self.function_guarantee,
-            self.neighbours,
-            None if self.on_grid is None else self.on_grid.cube,
-            designs.public_mixture(self.basis, self.ball.norm),
-            self.curves,
-            self.images,
-        )
+        basis, cube = self.basis, None if self.on_grid is None else self.on_grid.cube
+        mixture = designs.public_mixture(basis, self.ball.norm)
+        asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
+        return Problem(*asked, cube, mixture, self.curves, self.images)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.

@@ -390,14 +390,10 @@ class Plan(ABC):
             raise ParameterError("plan", "have an expected error to be drawn", "none", self.error_words)
         line = Line(np.array([row["epsilon"] for row in rows]), np.array(errors), "expected error")
         of = "rho" if isinstance(self.guarantee, ZeroConcentratedDP) else "epsilon"
-        return Curve(
-            (line,),
-            f"{of} (smaller is more private)",
-            self.error_axis,
-            f"Expected error: {self.summary}, {self.n} {several(self.unit)}",
-            "From public numbers alone; no data were read",
-            logarithmic=True,
-        )
+        axes = f"{of} (smaller is more private)", self.error_axis
+        title = f"Expected error: {self.summary}, {self.n} {several(self.unit)}"
+        said = "From public numbers alone; no data were read"
+        return Curve((line,), *axes, title, said, logarithmic=True)
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts in a table."""

@@ -362,13 +362,9 @@ class Session(records.Resumable):
             values.replay(records.draw_from_json(record["draw"]))
         if "question" not in record:
             return
-        answer = Answer(
-            len(self._answers) + 1,
-            record["question"],
-            float(record["value"]),
-            float(record["standard_error"]),
-            self._degrees,
-        )
+        value, error = (float(record[name]) for name in ("value", "standard_error"))
+        number = len(self._answers) + 1
+        answer = Answer(number, record["question"], value, error, self._degrees)
         self._answers[json.dumps(answer.query, sort_keys=True)] = answer
 
     def _check_open(self) -> None:
