@@ -358,12 +358,8 @@ def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Float
     level, simultaneous = asked.level, asked.simultaneous
     if first.order:
         return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
-    alone = len(widths) == 1
-    half = (
-        widths[0].around_line(level, simultaneous)
-        if alone
-        else around_lines(widths, level, simultaneous)
-    )
+    (one, *others), asked_for = widths, (level, simultaneous)
+    half = around_lines(widths, *asked_for) if others else one.around_line(*asked_for)
     left = first._left_out - sum(other._left_out for other in means[1:])
     return piecewise(first.grid_points, half * first._scale + np.abs(left), at)
 

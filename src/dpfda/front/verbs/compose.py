@@ -72,21 +72,17 @@ def compose(
         budget = [] if book is None else [words(*book, listed=True)]
         say("\n".join([str(made), *budget, *(_words(*part) for part in parts)]))
         return
-    concentrated = isinstance(made.total, ZeroConcentratedDP)
-    print_json(
-        {
-            "total": guarantee_to_json(made.total),
-            **({"approximate": guarantee_to_json(made.approximate())} if concentrated else {}),
-            "how": made.how,
-            "neighbours": str(made.neighbours),
-            "privacy_unit": made.unit,
-            **({} if book is None else {"ledger": {"dataset": book[1]} | state(*book, listed=True)}),
-            "files": [
-                {"file": str(file), "counted_before": again, **_parts(certificate)}
-                for file, certificate, again in parts
-            ],
-        }
-    )
+    told: dict[str, object] = {"total": guarantee_to_json(made.total)}
+    if isinstance(made.total, ZeroConcentratedDP):
+        told["approximate"] = guarantee_to_json(made.approximate())
+    told |= {"how": made.how, "neighbours": str(made.neighbours), "privacy_unit": made.unit}
+    if book is not None:
+        told["ledger"] = {"dataset": book[1]} | state(*book, listed=True)
+    told["files"] = [
+        {"file": str(file), "counted_before": again, **_parts(certificate)}
+        for file, certificate, again in parts
+    ]
+    print_json(told)
 
 
 def _book(file: Path, dataset: str | None) -> tuple[Ledger, str]:
