@@ -183,7 +183,8 @@ def with_distances(
     """
     totals, plans = zip(*parts, strict=True)
     plan, sizes = plans[0], tuple(part.size or 0 for part in plans)
-    lines, halves = zip(*map(line_in_integers, releases, plans), strict=True)
+    pairs = zip(releases, plans, strict=True)
+    lines, halves = zip(*(line_in_integers(*pair) for pair in pairs), strict=True)
     public: Groups = [*lines], halves[0], sizes
     both = partial(of_all, public=public), partial(of_pairs, public=public)
     exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, each) for each in both])

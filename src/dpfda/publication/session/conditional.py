@@ -54,14 +54,17 @@ class ConditionalValues:
     """Rounded linear forms of independent normal variables, one at a time. The state is secret.
 
     scales: Standard deviations s_j.
+    initial_bits: Leading bits that a uniform starts with.
     degrees: Degrees of freedom of a t law; 0 for the normal law.
     """
 
-    def __init__(self, scales: Sequence[int], degrees: int = 0) -> None:
+    def __init__(
+        self, scales: Sequence[int], initial_bits: int = INITIAL_BITS, degrees: int = 0
+    ) -> None:
         self._degrees = degrees
         self._mixing: list[Uniforms] = []
         self._scales = tuple(scales)
-        self._bits = INITIAL_BITS
+        self._bits = initial_bits
         self._directions: list[tuple[int, ...]] = []
         self._uniforms: list[Uniforms] = []
         self._support: set[int] = set()
