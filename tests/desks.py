@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 from dpfda import Ledger
-from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.server import make_app
-from dpfda.front.desk.session import Desk
+from dpfda.front.desk.session import Desk, Guard
 
 HOST = "127.0.0.1:8600"
 # A form that asks for a density of the people's age.

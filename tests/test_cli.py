@@ -477,7 +477,9 @@ def test_plan_is_drawn_with_its_parts():
     basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), np.linspace(0, 1, 30))
     mean = PrivateMean(1.0, bounds=(0, 1), basis=basis)
     plans = [mean.plan(n=200).at(epsilon=epsilon) for epsilon in (1, 2, 4)]
-    axis = draw(plan_view([1.0, 2.0, 4.0], plans, "MW", "epsilon", "Expected error"))
+    axis = draw(
+        plan_view([*zip([1.0, 2.0, 4.0], plans, strict=True)], "MW", "epsilon", "Expected error")
+    )
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in axis.get_lines()}
     total, noise, bias, sampling, limit = lines.values()
     np.testing.assert_allclose(limit, [plan.limit() for plan in plans])

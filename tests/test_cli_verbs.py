@@ -38,11 +38,15 @@ def greet(name: str = "stranger", *, repeat: int = 1, as_json: bool = False) -> 
         Whom.
     repeat : --times N ($GREET_TIMES)
         How often.
+
+    Examples
+    --------
+    dpfda greet Ada --times 2
     """
     for _ in range(repeat):
         typer.echo(f"Good day, {name}.")
 
-VERB = Verb.of("greet", greet, ("dpfda greet Ada --times 2",))
+VERB = Verb.of(greet)
 '''
 A_PUBLICATION = """
 from dpfda.command.publishing import Publication

@@ -22,6 +22,7 @@ from dpfda.numerics.errors import DpfdaError, ParameterError
 
 # Says that another estimator has the words.
 ELSEWHERE = "As in "
+SECTION = re.compile(r"\n\n.+\n---+\n")
 # Objects that hold several parameters, each of which is an option.
 GATHERED = {
     "domain": "dpfda.spine.settings:Domain",
@@ -111,9 +112,8 @@ def _defaults(found: ast.ClassDef) -> list[tuple[str, object]]:
 def described(docstring: str) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in a numpydoc docstring."""
     _, _, after = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
-    section = re.split(r"\n\n.+\n---+\n", after)[0]
     found: dict[str, tuple[str, str]] = {}
-    for part in re.split(r"\n(?=\S)", section):
+    for part in re.split(r"\n(?=\S)", SECTION.split(after)[0]):
         header, _, words = part.partition("\n")
         names, _, kind = header.partition(" : ")
         found |= {name.strip(): (kind, " ".join(words.split())) for name in names.split(",")}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import typer
 from typer.core import TyperCommand
 
-from dpfda.command.declared import REQUIRED, Given, Option, described
+from dpfda.command.declared import REQUIRED, SECTION, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
@@ -59,19 +59,13 @@ class Verb:
     panel: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        function: Callable[..., None],
-        examples: Sequence[str] = (),
-        panel: str | None = None,
-    ) -> Verb:
-        """A function as a verb: its parameters are arguments and, after a star, options.
+    def of(cls, function: Callable[..., None], panel: str | None = None) -> Verb:
+        """A function as the verb of its name: its parameters are arguments and, after a star, options.
 
-        Its docstring is the help page. What that says of a parameter is "name : METAVAR" and the words
-        below; beside METAVAR stand the flag, where it is not the name ("--at T"), and a variable that
-        sets it, too ("T ($DPFDA_T)"). Of what many verbs have it need say nothing: that is in
-        `options.SHARED`.
+        Its docstring is the help page, with the examples. What that says of a parameter is "name :
+        METAVAR" and the words below; beside METAVAR stand the flag, where it is not the name ("--at T"),
+        and a variable that sets it, too ("T ($DPFDA_T)"). Of what many verbs have it need say nothing:
+        that is in `options.SHARED`.
         """
         written = inspect.getdoc(function) or ""
 
@@ -80,7 +74,10 @@ class Verb:
             parameters = inspect.signature(function, eval_str=True).parameters
             return told([_option(each, *said.get(name, ("", ""))) for name, each in parameters.items()])
 
-        words = written.partition("\n\nParameters\n---")[0]
+        words = SECTION.split(written)[0]
+        *_, shown = written.partition("\n\nExamples\n--------\n")
+        examples = [" ".join(line.split()) for line in re.split(r"\n(?=\S)", shown) if line]
+        name = function.__name__.rstrip("_")
         return cls(name, words, options, lambda given: function(**vars(given)), examples, panel)
 
 

@@ -7,25 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
 from dpfda.command.columns import parse_points, weights_planned
 from dpfda.command.declared import REQUIRED, Given
+from dpfda.command.files import check_outputs, save_picture
 from dpfda.command.options import POINTS
 from dpfda.command.publishing import Publication, kernel_on
 from dpfda.command.running import note, print_json, say, warn
+from dpfda.mechanisms.design import ExpectedError
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.words import several
-
-if TYPE_CHECKING:
-    from dpfda.mechanisms.design import ExpectedError
-    from dpfda.publication import MeanPlan, Plan
-    from dpfda.views import Curve
-    from dpfda.views.shapes import Stroke
+from dpfda.privacy.words import cautions, number
+from dpfda.publication import COUNT_SHARE, MeanPlan, Plan
+from dpfda.publication.needed import ROWS, factors, times
+from dpfda.views import Curve, Line, aligned, draw, draw_beside
+from dpfda.views.shapes import Stroke
 
 # Of a curve's grid, at most.
 MOST_POINTS = 2000
@@ -40,7 +43,7 @@ GROUPED = ("compare", "test")
 # Of these each number that is tried takes seconds.
 SLOW = ("classify", "regress", "survival", "quantile-curves", "density", "scores")
 # Of one mean, or of one whose records are read again.
-ForecastPlan: TypeAlias = "MeanPlan | Any"
+ForecastPlan: TypeAlias = MeanPlan | Any
 # Of a picture, from E/8 to 8 E.
 CURVE_STEPS = 13
 ONE = Fraction(1)
@@ -58,10 +61,6 @@ LINES: dict[str, tuple[str, Stroke]] = {
 
 def answer(publication: Publication, typed: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
-    from dpfda.command.files import check_outputs, save_picture
-    from dpfda.privacy.words import cautions
-    from dpfda.views import draw, draw_beside
-
     given = Given(**NOT_GIVEN | vars(typed))
     wants = given.error is not None or given.band is not None
     if not wants and (given.units is None or (given.epsilon is None and given.rho is None)):
@@ -187,9 +186,6 @@ def needed(given: Given, made: Plan, wanted: Json) -> Json:
 
 
 def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
-    from dpfda.privacy.words import number
-    from dpfda.views import aligned
-
     term = made.guarantee.terms[0]
     what, value = "error", wanted.get("error")
     if value is None:
@@ -230,8 +226,6 @@ class Forecast:
 
     def at(self, factor: Fraction, larger: Fraction = ONE) -> ForecastPlan:
         """The plan at E times a factor, for N times another."""
-        from dpfda.publication.needed import times
-
         units = self.plan.n or 0
         size = units if larger == 1 else max(2, round(units * larger))
         return self.plan.at(n=size, guarantee=times(self.plan.guarantee, factor))
@@ -239,8 +233,6 @@ class Forecast:
     @cached_property
     def rows(self) -> list[Row]:
         """The errors and their parts from E/8 to 8 E; E is in the middle."""
-        from dpfda.publication.needed import ROWS, factors
-
         return [{self.term: self.budget(each), **parts(self.at(each))} for each in factors(ROWS)]
 
     @property
@@ -256,8 +248,6 @@ class Forecast:
     @property
     def counting(self) -> str:
         """What is said of releasing a private number of units; nothing where it is public."""
-        from dpfda.publication import COUNT_SHARE
-
         if self.plan.size is not None:
             return ""
         words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"
@@ -270,26 +260,14 @@ class Forecast:
 
     def views(self) -> tuple[Curve, Curve]:
         """Two pictures: against epsilon, and against the number of units."""
-        from dpfda.publication.needed import factors
-
         steps = factors(CURVE_STEPS)
+        budgets = [(self.budget(step), self.at(step)) for step in steps]
+        sizes = [(float(sized.n or 0), sized) for sized in (self.at(ONE, step) for step in steps)]
         units = "standardised, no unit" if self.given.standardize else "units of the data"
-        sizes = [self.at(ONE, step) for step in steps]
-        by_budget = plan_view(
-            [self.budget(step) for step in steps],
-            [self.at(step) for step in steps],
-            units,
-            f"{self.term} (smaller is more private)",
-            f"Expected error of a mean of {self.given.units} units",
-        )
-        by_size = plan_view(
-            [float(plan.n or 0) for plan in sizes],
-            sizes,
-            units,
-            "number of units (curves, or persons)",
-            f"Expected error at {self.plan.guarantee}",
-        )
-        return by_budget, by_size
+        title = f"Expected error of a mean of {self.given.units} units"
+        by_budget = plan_view(budgets, units, f"{self.term} (smaller is more private)", title)
+        against = "number of units (curves, or persons)"
+        return by_budget, plan_view(sizes, units, against, f"Expected error at {self.plan.guarantee}")
 
     def to_json(self) -> dict[str, object]:
         """The table and the limits as JSON types."""
@@ -303,8 +281,6 @@ class Forecast:
 
     def words(self) -> str:
         """The table and the limits in words."""
-        from dpfda.privacy.words import number
-
         middle = {name: value for name, value in self.middle.items() if value is not None}
         any_least, of_box = self.plan.one.limit_of_any(), self.limit_of_box
         units = "standardised" if self.given.standardize else "units of the data"
@@ -336,9 +312,6 @@ class Forecast:
         return "\n".join(line for line in lines if line)
 
     def _table(self, names: Sequence[str]) -> str:
-        from dpfda.privacy.words import number
-        from dpfda.views import aligned
-
         columns = {
             "": ["->" if row is self.middle else "" for row in self.rows],
             self.term: [f"{row[self.term]:.4g}" for row in self.rows],
@@ -359,30 +332,17 @@ def parts(plan: ForecastPlan) -> Row:
 
 
 def plan_view(
-    values: Sequence[float], plans: Sequence[ForecastPlan], units: str, against: str, title: str
+    plans: Sequence[tuple[float, ForecastPlan]], units: str, against: str, title: str
 ) -> Curve:
-    """The expected error of a release, its parts and the limit for it, on logarithmic axes.
+    """The expected error of plans, its parts and the limit for it, on logarithmic axes.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Privacy losses, or numbers of units, increasing.
-    plans : sequence of ForecastPlan
-        One for each.
-    units, against, title : str
-        Units of the error, what the values are, and what is shown.
+    plans: Each with its privacy loss or number of units, increasing: what is drawn against.
     """
-    import numpy as np
-
-    from dpfda.views import Curve, Line
-
-    at, rows = np.array(values), [parts(plan) for plan in plans]
+    at, rows = np.array([value for value, _ in plans]), [parts(plan) for _, plan in plans]
     lines = [
         Line(at, np.array([row[name] for row in rows]), label, stroke=stroke)
         for name, (label, stroke) in LINES.items()
         if all(row[name] is not None for row in rows)
     ]
-    said = "From public numbers alone; no file was read"
-    return Curve(
-        tuple(lines), against, f"typical error at a point ({units})", title, said, logarithmic=True
-    )
+    error, said = f"typical error at a point ({units})", "From public numbers alone; no file was read"
+    return Curve(tuple(lines), against, error, title, said, logarithmic=True)

@@ -315,11 +315,9 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     size = public_size(estimator, agreement.custodians)
     pool = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
     check_weighed(size, agreement.weights)
-    units = MOST_UNITS if size is None else size
-    stated = agreement.rule, agreement.numbers, agreement.largest
     law = pool.sharing.law(agreement.honest) if agreement.is_shared else None
-    numbers = pool.numbers if law is None else pool.sharing.numbers(law)
-    if stated != (signed_rule(pool, law), numbers, units * max(pool.largest, COUNTED)):
+    terms = signed_terms(pool, law, size)
+    if any(getattr(agreement, name) != term for name, term in terms.items()):
         raise CustodyError(
             "The agreement must make the same integers of a record here as where it was signed, and "
             "shares of the same law; it does not. Use the same version of dpfda everywhere."
@@ -327,13 +325,18 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     return pool
 
 
-def signed_rule(pool: PooledSum, law: SharedLaw | None) -> str:
-    """Hash of the rule, and of which law shares have: it may be chosen ("auto") where they are drawn.
+def signed_terms(pool: PooledSum, law: SharedLaw | None, size: int | None) -> dict[str, Any]:
+    """What is signed of a sum: its rule, how many numbers it has and how large one can be.
 
-    Scales are left out, whose last digits may hang on a machine's linear algebra.
+    The rule is a hash of the sum's, and of which law shares have: it may be chosen ("auto") where they
+    are drawn. Scales are left out, whose last digits may hang on a machine's linear algebra.
     """
-    kind = "" if law is None else f"{law.law} {getattr(law, 'block_sizes', ())}"
-    return hashlib.sha256(f"{pool.digest} {kind}".encode()).hexdigest() if kind else pool.digest
+    rule, numbers = pool.digest, pool.numbers
+    if law is not None:
+        kind, numbers = f"{law.law} {getattr(law, 'block_sizes', ())}", pool.sharing.numbers(law)
+        rule = hashlib.sha256(f"{rule} {kind}".encode()).hexdigest()
+    units = MOST_UNITS if size is None else size
+    return {"rule": rule, "numbers": numbers, "largest": units * max(pool.largest, COUNTED)}
 
 
 def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:

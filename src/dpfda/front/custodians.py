@@ -20,7 +20,7 @@ from dpfda.numerics.errors import CustodyError, DataError, ParameterError, Stora
 from dpfda.numerics.parameters import exact, shown
 from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
-from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
+from dpfda.publication.custody.agreements import check_noise, check_weights, fewest
 from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
@@ -135,21 +135,12 @@ def agree(
         if isinstance(getattr(estimator, "bounds", None), L2Ball):
             # Those of a ball have the known cycles.
             parameters.pop("periods", None)
-    units = MOST_UNITS if size is None else size
     for weight in asked.values():
         made.sharing.moved(weight)
-    return Agreement(
-        custodians=custodians,
-        coordinator=coordinator.card,
-        summary={"name": names[0], "parameters": parameters},
-        rule=agreed.signed_rule(made, law),
-        numbers=made.numbers if law is None else made.sharing.numbers(law),
-        largest=units * max(made.largest, agreed.COUNTED),
-        noise=noise,
-        colluding=colluding,
-        threshold=threshold,
-        weights=asked,
-    ).signed(coordinator)
+    terms = agreed.signed_terms(made, law, size)
+    terms |= {"noise": noise, "colluding": colluding, "threshold": threshold, "weights": asked}
+    summary = {"name": names[0], "parameters": parameters}
+    return Agreement(custodians, coordinator.card, summary, **terms).signed(coordinator)
 
 
 def part(

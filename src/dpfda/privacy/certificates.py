@@ -11,23 +11,16 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import plain_words, rational
+from dpfda.privacy import composition
 from dpfda.privacy.caveats import Caveat, caveats_from_json, caveats_of_callers, checked_caveats
-from dpfda.privacy.composition import (
-    ApproximateLoss,
-    AttackRisk,
-    Cost,
-    Loss,
-    RangeLoss,
-    attack_risk,
-    estimated_profile,
-    loss_from_json,
-)
+from dpfda.privacy.composition import attack_risk
 from dpfda.privacy.guarantees import (
     KINDS,
     ApproximateDP,
@@ -70,7 +63,7 @@ class Certificate:
     bound: Mapping[str, object] = field(hash=False)
     mechanism: Mapping[str, object] = field(hash=False)
     stages: tuple[str, ...]
-    costs: tuple[Cost, ...]
+    costs: tuple[composition.Cost, ...]
     identity: str
     caveats: tuple[Caveat, ...] = ()
 
@@ -92,7 +85,7 @@ class Certificate:
     @classmethod
     def charged(
         cls,
-        costs: Mapping[str, Cost],
+        costs: Mapping[str, composition.Cost],
         neighbours: Neighbours,
         unit: str,
         bound: Mapping[str, object],
@@ -127,7 +120,7 @@ class Certificate:
         achieved: Guarantee,
         mechanism: Mapping[str, object] | None = None,
         bound: Mapping[str, object] | None = None,
-        drawn: Mapping[str, Cost] | None = None,
+        drawn: Mapping[str, composition.Cost] | None = None,
     ) -> Certificate:
         """The same certificate with what is known once the noise is fixed.
 
@@ -155,7 +148,7 @@ class Certificate:
         costs = tuple(named[stage] for stage in stages)
         if not set(self.stages[: self.stages.index(stages[-1])]) <= set(stages):
             # What a law followed from is not in the part: it is as it was charged.
-            costs = tuple(Cost(cost.guarantee, cost.loss) for cost in costs)
+            costs = tuple(composition.Cost(cost.guarantee, cost.loss) for cost in costs)
         guarantee = added([cost.guarantee for cost in costs])
         return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
 
@@ -170,12 +163,12 @@ class Certificate:
         return self
 
     @property
-    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+    def charges(self) -> tuple[tuple[str, str, composition.Cost], ...]:
         """What tells each charge from all others: the release, the stage, and its cost."""
         stages = zip(self.stages, self.costs, strict=True)
         return tuple((self.identity, stage, cost) for stage, cost in stages)
 
-    def attack_risk(self) -> AttackRisk:
+    def attack_risk(self) -> composition.AttackRisk:
         """How well the best attacker tells whether one unit's data were used; see `AttackRisk`.
 
         Examples
@@ -194,6 +187,11 @@ class Certificate:
         return self.charges == other.charges
 
 
+def said_by(path: str, words: str | None = None) -> Any:
+    """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
+    return property(attrgetter(path), doc=words)
+
+
 class Certified:
     """Reads the entries of an object's certificate as attributes of its own."""
 
@@ -202,20 +200,11 @@ class Certified:
         @property
         def certificate(self) -> Certificate: ...
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What was asked for and charged."""
-        return self.certificate.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which data sets it makes hard to tell apart."""
-        return self.certificate.neighbours
-
-    @property
-    def unit(self) -> str:
-        """Who is protected, in the singular."""
-        return self.certificate.unit
+    guarantee: Guarantee = said_by("certificate.guarantee", "What was asked for and charged.")
+    neighbours: Neighbours = said_by(
+        "certificate.neighbours", "Which data sets it makes hard to tell apart."
+    )
+    unit: str = said_by("certificate.unit", "Who is protected, in the singular.")
 
 
 # Profiles in floats may be off by this factor.
@@ -261,16 +250,16 @@ def certificate_to_json(certificate: Certificate) -> dict[str, object]:
     }
 
 
-def _cost_to_json(cost: Cost) -> dict[str, object]:
+def _cost_to_json(cost: composition.Cost) -> dict[str, object]:
     drawn = {} if cost.drawn is None else {"drawn": _cost_to_json(cost.drawn)}
     return {"guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json(), **drawn}
 
 
-def _cost_from_json(written: Mapping[str, object]) -> Cost:
+def _cost_from_json(written: Mapping[str, object]) -> composition.Cost:
     drawn = mapping(written["drawn"]) if "drawn" in written else None
-    return Cost(
+    return composition.Cost(
         guarantee_from_json(written["guarantee"]),
-        loss_from_json(mapping(written["loss"])),
+        composition.loss_from_json(mapping(written["loss"])),
         None if drawn is None else _cost_from_json(drawn),
     )
 
@@ -318,18 +307,18 @@ def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
     return within(claim, whole)
 
 
-def _has(loss: Loss, guarantee: Guarantee) -> bool:
+def _has(loss: composition.Loss, guarantee: Guarantee) -> bool:
     """Whether a loss is what its guarantee says: charged losses attain it."""
     if isinstance(guarantee, PureDP):
         return loss.epsilon == guarantee.epsilon
     if isinstance(guarantee, ZeroConcentratedDP):
         rho = loss.rho
-        if isinstance(loss, RangeLoss):
+        if isinstance(loss, composition.RangeLoss):
             rho = max(loss.rho, min(guarantee.rho, (loss.epsilon + ROOT) ** 2 / 8))
         return rho is not None and guarantee.rho <= rho * CLOSE <= guarantee.rho * CLOSE**2
-    if isinstance(loss, ApproximateLoss):
+    if isinstance(loss, composition.ApproximateLoss):
         return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
     # In floats: whatever numbers a file holds, it is read at once.
-    found = estimated_profile(loss, float(guarantee.epsilon))
+    found = composition.estimated_profile(loss, float(guarantee.epsilon))
     delta = float(guarantee.delta)
     return found is not None and delta <= found * ROUNDING <= delta * ROUNDING**2

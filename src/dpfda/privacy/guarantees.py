@@ -17,6 +17,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 # Where delta is positive: the profiles of larger ones take seconds.
 LARGEST_APPROXIMATE_EPSILON = Fraction(10**6)
 SMALLEST_DELTA = Fraction(1, 10**100)
+NOTHING = Fraction(0)
 
 
 class Neighbours(StrEnum):
@@ -173,19 +174,24 @@ def added(parts: Sequence[Guarantee]) -> Guarantee:
     >>> print(added([PureDP("1/4"), ApproximateDP("3/4", "1e-6")]))
     (1, 1e-06)-differential privacy
     """
-    epsilon, delta, rho = Fraction(0), Fraction(0), Fraction(0)
-    for part in parts:
-        if isinstance(part, ZeroConcentratedDP):
-            rho += part.rho
-        else:
-            epsilon += part.epsilon
-            delta += part.delta if isinstance(part, ApproximateDP) else 0
-    if not rho:
+    epsilons, deltas, rhos = _by_term(parts)
+    concentrated = sum(rhos, sum((epsilon**2 for epsilon in epsilons), NOTHING) / 2)
+    return _whole(sum(epsilons, NOTHING), sum(deltas, NOTHING), any(rhos), concentrated)
+
+
+def _by_term(parts: Sequence[Guarantee]) -> list[list[Fraction]]:
+    """Epsilon, delta and rho of each part; 0 where it has none."""
+    terms = ("epsilon", "delta", "rho")
+    return [[getattr(part, term, NOTHING) for part in parts] for term in terms]
+
+
+def _whole(epsilon: Fraction, delta: Fraction, has_rho: bool, rho: Fraction) -> Guarantee:
+    """The guarantee of these numbers, in zero-concentrated terms where a part is."""
+    if not has_rho:
         return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
     if delta:
         raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
-    squares = [part.epsilon**2 for part in parts if isinstance(part, PureDP)]
-    return ZeroConcentratedDP(rho + sum(squares, Fraction(0)) / 2)
+    return ZeroConcentratedDP(rho)
 
 
 def largest(parts: Sequence[Guarantee]) -> Guarantee:
@@ -199,17 +205,8 @@ def largest(parts: Sequence[Guarantee]) -> Guarantee:
     >>> print(largest([PureDP("1/4"), ApproximateDP("1/8", "1e-6")]))
     (0.25, 1e-06)-differential privacy
     """
-    none = Fraction(0)
-    concentrated = [part for part in parts if isinstance(part, ZeroConcentratedDP)]
-    others = [part for part in parts if not isinstance(part, ZeroConcentratedDP)]
-    epsilon = max((part.epsilon for part in others), default=none)
-    delta = max((part.delta for part in others if isinstance(part, ApproximateDP)), default=none)
-    rho = max((part.rho for part in concentrated), default=none)
-    if not rho:
-        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
-    if delta:
-        raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
-    return ZeroConcentratedDP(max(rho, epsilon**2 / 2))
+    epsilon, delta, rho = (max(losses, default=NOTHING) for losses in _by_term(parts))
+    return _whole(epsilon, delta, rho > 0, max(rho, epsilon**2 / 2))
 
 
 def within(part: Guarantee, whole: Guarantee) -> bool:

@@ -188,16 +188,12 @@ def with_distances(
 
     draw: As of `dpfda.publication.publish`.
     """
-    plan, totals = parts[0][1], [total for total, _ in parts]
-    public = [
-        line_in_integers(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)
-    ]
-    lines, halves = [line for line, _ in public], public[0][1]
-    sizes = tuple(part.size or 0 for _, part in parts)
-    both = (
-        partial(of_all, public=(lines, halves, sizes)),
-        partial(of_pairs, public=(lines, halves, sizes)),
-    )
+    totals, plans = zip(*parts, strict=True)
+    plan, sizes = plans[0], tuple(part.size or 0 for part in plans)
+    pairs = zip(releases, plans, strict=True)
+    lines, halves = zip(*(line_in_integers(*pair) for pair in pairs), strict=True)
+    public: Groups = [*lines], halves[0], sizes
+    both = partial(of_all, public=public), partial(of_pairs, public=public)
     exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, each) for each in both])
     told = known(plan.distance)
     noisy, apart = exact.with_noise(draw(told.law))

@@ -203,9 +203,4 @@ def _exactly(cell: Any) -> Fraction | None:
 
 def on_grid(value: Fraction, exponent: int) -> int:
     """floor(2^exponent value + 1/2), exactly."""
-    numerator, denominator = value.numerator, value.denominator
-    if exponent >= 0:
-        numerator <<= exponent
-    else:
-        denominator <<= -exponent
-    return (2 * numerator + denominator) // (2 * denominator)
+    return math.floor(value * Fraction(2) ** exponent + Fraction(1, 2))

@@ -15,20 +15,8 @@ from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
-from dpfda.mechanisms.design import (
-    UNSTATED,
-    Shape,
-    adapted,
-    choose,
-    distance_share,
-    distance_sides,
-    public_curves,
-    public_images,
-    public_mixture,
-    with_count,
-    with_sides,
-    worth_sides,
-)
+from dpfda.mechanisms import design as designs
+from dpfda.mechanisms.design import distance_share, distance_sides
 from dpfda.mechanisms.design.lines import LEAST_OF_COUNTED, LEAST_OF_DISTANCE, equal_cells
 from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
@@ -95,7 +83,7 @@ class MeanQuestion(Plan):
     size: int | None
     unit: str
     about: Mapping[str, object]
-    shape: Shape = UNSTATED
+    shape: designs.Shape = designs.UNSTATED
     reading: ReadingRule | None = None
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
@@ -118,7 +106,7 @@ class MeanQuestion(Plan):
     ) -> Self:
         """The plan with the basis and the bound that the mechanism works with; parameters as above."""
         part = _for_function(guarantee, size)
-        worked = adapted(mechanism, basis, bound, size, part, neighbours)
+        worked = designs.adapted(mechanism, basis, bound, size, part, neighbours)
         stated = (basis, bound)
         return cls(*worked, guarantee, neighbours, mechanism, size, unit, about, stated=stated, **more)
 
@@ -198,7 +186,7 @@ class MeanQuestion(Plan):
     @cached_property
     def curves(self) -> CurvePrior | None:
         """What the default mean of curves between bounds is estimated from; None for anything else."""
-        made = public_curves(self.basis, self.bound)
+        made = designs.public_curves(self.basis, self.bound)
         return None if made is None else self.shape.told(made, flat_grid(self.basis))
 
     @cached_property
@@ -209,7 +197,7 @@ class MeanQuestion(Plan):
         """
         if self.size is None or not isinstance(self.mechanism, str) or self.mechanism != "auto":
             return None
-        return public_images(self.basis, self.bound)
+        return designs.public_images(self.basis, self.bound)
 
     @property
     def answers_with_line(self) -> bool:
@@ -315,7 +303,7 @@ class MeanDesign(MeanQuestion):
         strength = self._strength_of_distance
         if strength is None or not self._in_one_box:
             return False
-        return worth_sides(flat_grid(self.basis).size, strength, self.telling.lines)
+        return designs.worth_sides(flat_grid(self.basis).size, strength, self.telling.lines)
 
     @cached_property
     def _strength_of_distance(self) -> float | None:
@@ -354,18 +342,10 @@ class MeanDesign(MeanQuestion):
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
-        return Problem(
-            self.basis.eigenvalues,
-            self.basis.decay,
-            self.ball,
-            size,
-            self.function_guarantee,
-            self.neighbours,
-            None if self.on_grid is None else self.on_grid.cube,
-            public_mixture(self.basis, self.ball.norm),
-            self.curves,
-            self.images,
-        )
+        basis, cube = self.basis, None if self.on_grid is None else self.on_grid.cube
+        mixture = designs.public_mixture(basis, self.ball.norm)
+        asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
+        return Problem(*asked, cube, mixture, self.curves, self.images)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
@@ -375,14 +355,14 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            made = with_count(problem, choose(problem, self.mechanism))
+            made = designs.with_count(problem, designs.choose(problem, self.mechanism))
             enough = size * float(pure_budget(problem.pure.guarantee)) >= LEAST_OF_COUNTED
             tells = self.telling.asked and made.counts > 0 and enough
-            return with_sides(made, distance_sides(made.components)) if tells else made
+            return designs.with_sides(made, distance_sides(made.components)) if tells else made
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
-        made = choose(problem, self.mechanism)
-        return with_sides(made, distance_sides(made.components)) if self._has_sides else made
+        made = designs.choose(problem, self.mechanism)
+        return designs.with_sides(made, distance_sides(made.components)) if self._has_sides else made
 
     def on_cells(self, count: int) -> Self:
         """The same with at least so many equal cells, where there is a line and the size is public."""
@@ -391,7 +371,7 @@ class MeanDesign(MeanQuestion):
             return self
         cells = equal_cells(flat_grid(self.basis).size, max(count, len(made.cells or ())))
         finer = replace(self.problem(self.size), curves=replace(made, cells=cells))
-        return replace(self, drawn=choose(finer))
+        return replace(self, drawn=designs.choose(finer))
 
     @cached_property
     def public_design(self) -> Design | None:

@@ -17,14 +17,8 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.mechanisms.design import (
-    ExpectedError,
-    expected_error,
-    least_error,
-    least_error_of_any,
-    least_share_of_box,
-    public_mixture,
-)
+from dpfda.mechanisms import design as designs
+from dpfda.mechanisms.design import expected_error
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise, BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -32,7 +26,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.numerics.speed import one_thread, remembered
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
@@ -45,7 +39,7 @@ from dpfda.publication.distances import (
     told_of_groups,
 )
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
-from dpfda.publication.plan import Plan, said_by
+from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.distance import Distance, GroupDistance, told_by
 from dpfda.releases.field import ReleasedField
@@ -165,7 +159,7 @@ class MeanPlan(MeanDesign):
         return self.public_design or (None if self.n is None else self.design(self.n))
 
     @one_thread(scipy=False)
-    def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
+    def expected_error(self, draws: int = DRAWS) -> designs.ExpectedError | None:
         """Bias, noise and sampling that are to be expected; None without a number of units.
 
         draws: Means that are simulated where the error has no closed form.
@@ -175,7 +169,7 @@ class MeanPlan(MeanDesign):
         rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
         problem = self.problem(self.n)
         if isinstance(self.basis, CentredBasis) and problem.mixture is not None:
-            mixture = public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
+            mixture = designs.public_mixture(self.basis, self.ball.norm, OF_ONE_LENGTH)
             problem = replace(problem, mixture=mixture)
         return expected_error(problem, self.planned, self.basis, draws, rough)
 
@@ -253,7 +247,7 @@ class MeanPlan(MeanDesign):
     ) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
         generator, half, law = np.random.Generator(np.random.Philox(key=3)), told.half, told.law
-        noise, lines = law.simulate(generator, len(made)), list[ReleasedFunction]()
+        noise = law.simulate(generator, len(made))
         apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
@@ -261,11 +255,10 @@ class MeanPlan(MeanDesign):
             width = upper - lower
             off = np.asarray(release(release.grid_points)) - lower - width * curve
             apart[place, width > 0] = off[width > 0] / width[width > 0]
-            lines.append(release)
         answers = list[ReleasedMean]()
         among = self.telling.among
         own = among.index(self.size or 0) if among else 0
-        for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
+        for place, (release, drawn) in enumerate(zip(made, noise, strict=True)):
             if told.in_box or not among:
                 most = None
                 if self.size is None:
@@ -304,12 +297,12 @@ class MeanPlan(MeanDesign):
         hierarchy = None if self.planned is None else self.planned.hierarchy
         if self.planned is None or self.n is None or isinstance(hierarchy, CurvePrior | ImagePrior):
             return None
-        least = least_error(self.problem(self.n))
+        least = designs.least_error(self.problem(self.n))
         return None if least is None else self.typical(least)
 
     def limit_of_any(self) -> float | None:
         """What no mechanism with the guarantee can expect to fall below, as `error`."""
-        least = None if self.n is None else least_error_of_any(self.problem(self.n))
+        least = None if self.n is None else designs.least_error_of_any(self.problem(self.n))
         return None if least is None else self.typical(least)
 
     def limit_of_box(self) -> float | None:
@@ -320,7 +313,7 @@ class MeanPlan(MeanDesign):
         if not isinstance(design.noise, BoxNoise | BoxPartNoise):
             return None
         scales = np.array([float(scale) for scale in design.noise.scales])
-        return least_share_of_box(scales, float(asked.epsilon))
+        return designs.least_share_of_box(scales, float(asked.epsilon))
 
 
 class PlanOfMeans(Plan):

@@ -288,15 +288,11 @@ class MomentsDesign:
     @cached_property
     def achieved(self) -> list[Guarantee]:
         """What each stage gives, by the integer scales in force."""
-        width = self.neighbours.differences(self.ball.radius)
-        return [
-            recomputed(self.mean_noise, "l2", width, self.parts["mean"]),
-            *(each.achieved for each in self.choices),
-            *(
-                recomputed(law, "l2", self.difference(law.size), self.parts[name])
-                for name, law in self.laws.items()
-            ),
-        ]
+        width, parts = self.neighbours.differences(self.ball.radius), self.parts
+        mean = recomputed(self.mean_noise, "l2", width, parts["mean"])
+        steps = [(law, self.difference(law.size), parts[name]) for name, law in self.laws.items()]
+        last = [recomputed(law, "l2", moved, part) for law, moved, part in steps]
+        return [mean, *(each.achieved for each in self.choices), *last]
 
     def costs(self) -> dict[str, Cost]:
         """What each stage costs; made before the charge, and refused there if it cannot be given."""

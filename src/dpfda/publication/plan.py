@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -25,6 +24,8 @@ from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
+Number = float | None
+Rows = list[dict[str, Number]]
 
 # Least numbers are looked for so closely: where errors are those of few simulated releases, less so.
 CLOSE, CLOSE_SIMULATED = 0.01, 0.03
@@ -208,9 +209,7 @@ class Plan(ABC):
         """The plan for another guarantee and number of units; see `dpfda.publication.planners`."""
         raise NotImplementedError
 
-    def least_epsilon(
-        self, error: float | None = None, band: float | None = None, level: float = LEVEL
-    ) -> float:
+    def least_epsilon(self, error: Number = None, band: Number = None, level: float = LEVEL) -> float:
         """The least epsilon for which nine of ten releases keep to an error, or to a half-width.
 
         Parameters
@@ -239,18 +238,14 @@ class Plan(ABC):
         """
         return self._wanted(error, band, level).least_epsilon(self.guarantee, self.n)
 
-    def least_n(
-        self, error: float | None = None, band: float | None = None, level: float = LEVEL
-    ) -> int:
+    def least_n(self, error: Number = None, band: Number = None, level: float = LEVEL) -> int:
         """The least number of units for which nine of ten releases keep to an error or a half-width.
 
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
         return self._wanted(error, band, level).least_units(self.guarantee, self.n)[0]
 
-    def between(
-        self, error: float | None = None, band: float | None = None, level: float = LEVEL
-    ) -> list[dict[str, float | None]]:
+    def between(self, error: Number = None, band: Number = None, level: float = LEVEL) -> Rows:
         """The least numbers of units for budgets from a quarter of this one to four times it.
 
         Parameters and errors as in `least_epsilon`.
@@ -269,7 +264,7 @@ class Plan(ABC):
         """
         return self._wanted(error, band, level).table(self.guarantee, self.n)
 
-    def _wanted(self, error: float | None, band: float | None, level: float) -> Wanted:
+    def _wanted(self, error: Number, band: Number, level: float) -> Wanted:
         """What most releases are to keep to. Raises ParameterError if it is unusable."""
         if (error is None) == (band is None):
             found = "none" if error is None else "both"
@@ -371,7 +366,7 @@ class Plan(ABC):
             "band_level": level,
         }
 
-    def rows(self, quick: bool = True) -> list[dict[str, float | None]]:
+    def rows(self, quick: bool = True) -> Rows:
         """Expected errors from an eighth of the budget to eight times it, at this number of units."""
         rows = []
         for factor in factors(ROWS):
@@ -400,14 +395,10 @@ class Plan(ABC):
             raise ParameterError("plan", "have an expected error to be drawn", "none", self.error_words)
         line = Line(np.array([row["epsilon"] for row in rows]), np.array(errors), "expected error")
         of = "rho" if isinstance(self.guarantee, ZeroConcentratedDP) else "epsilon"
-        return Curve(
-            (line,),
-            f"{of} (smaller is more private)",
-            self.error_axis,
-            f"Expected error: {self.summary}, {self.n} {several(self.unit)}",
-            "From public numbers alone; no data were read",
-            logarithmic=True,
-        )
+        axes = f"{of} (smaller is more private)", self.error_axis
+        title = f"Expected error: {self.summary}, {self.n} {several(self.unit)}"
+        said = "From public numbers alone; no data were read"
+        return Curve((line,), *axes, title, said, logarithmic=True)
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts in a table."""
@@ -435,11 +426,6 @@ class Prepared(Kept, Generic[PlanType, Total]):
 
     def __repr__(self) -> str:
         return f"Prepared({type(self.plan).__name__}, content private)"
-
-
-def said_by(path: str) -> Any:
-    """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
-    return property(attrgetter(path))
 
 
 def _told(outlook: Outlook) -> str:

@@ -134,13 +134,10 @@ class Trial:
     def _values(self) -> Floats:
         return np.asarray(self.release(self.points))
 
-    def _band(self, level: float) -> Band:
-        made: Band = self.release.band(level, points=self.places)
-        return made
-
     def half_width(self, level: float) -> float:
         """Of the default band, on average."""
-        band = self._band(level)
+        where = {} if self.places is None else {"points": self.places}
+        band: Band = self.release.band(level, **where)
         return float(np.mean(band.upper - band.lower)) / 2
 
 
@@ -149,10 +146,6 @@ class PairTrial(Trial):
 
     def _values(self) -> Floats:
         return np.asarray(self.release.on_grid())
-
-    def _band(self, level: float) -> Band:
-        made: Band = self.release.band(level)
-        return made
 
 
 class TriedPlan(Plan):

@@ -37,13 +37,12 @@ from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DpfdaError
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import WHOLE, Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import certified_entry, charge, charged_for
 from dpfda.publication.integers import publish_integers
-from dpfda.publication.plan import said_by
 from dpfda.publication.planners import ORDINARY, Designed
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
@@ -80,10 +79,7 @@ class Table(ABC):
     def calibrated(self) -> Calibrated:
         """The law, what is charged, and how far neighbours differ in the norm that it needs."""
 
-    @property
-    def law(self) -> NoiseLaw:
-        """Law of the noise."""
-        return self.calibrated.law
+    law: NoiseLaw = said_by("calibrated.law", "Law of the noise.")
 
     def costs(self) -> dict[str, Cost]:
         """One charge pays for the table."""

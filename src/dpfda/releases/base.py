@@ -25,7 +25,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.certificates import Certificate, certificate_to_json
+from dpfda.privacy.certificates import Certificate, certificate_to_json, said_by
 from dpfda.releases import entries as file
 from dpfda.releases.asked_bands import checked
 from dpfda.releases.bands import Asked, Band, Of, Variance
@@ -309,15 +309,8 @@ class OnBasis(Release):
 
     basis: Basis
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.basis.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.basis.grid_points
+    domain_range: tuple[float, float] = said_by("basis.domain_range", "Ends of the domain.")
+    grid_points: Floats = said_by("basis.grid_points", "Public grid (m,) of the curves.")
 
     def _band_points(self) -> Floats:
         grid = thinned(self.grid_points, ON_LINE)

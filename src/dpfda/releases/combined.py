@@ -110,10 +110,8 @@ class CombinedMean(Valued):
         super().__post_init__()
         whole = self._parts()[0]
         # Files of earlier versions may name a caveat once for each part.
-        if (self.guarantee, joined_caveats(self.certificate.caveats)) != (
-            whole.guarantee,
-            whole.caveats,
-        ):
+        caveats = joined_caveats(self.certificate.caveats)
+        if (self.guarantee, caveats) != (whole.guarantee, whole.caveats):
             raise ParameterError("certificate", f"be {claim(whole)}", claim(self.certificate))
         if (self.jointly or self._has_sparse) and not _joinable(self):
             words = "be default lines of means between bounds, of public numbers of units"

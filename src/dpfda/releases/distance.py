@@ -51,11 +51,9 @@ class Distance(file.Written):
     largest: int = field(metadata=file.whole_number(1, 2**BITS).kept)
     noise: NoiseLaw = field(metadata=file.LAW.kept)
 
+    # How many numbers got noise together, and whether by sides of the box that hides its line.
     of: ClassVar[int] = 1
-    """How many numbers got noise together."""
-
     of_box: ClassVar[bool] = False
-    """Whether it was told by sides of the box that hides its line."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.noise, KNormNoise) or self.noise.components != 1:
@@ -101,8 +99,7 @@ class Distance(file.Written):
     @property
     def scale(self) -> int:
         """Of its noise."""
-        assert isinstance(self.noise, KNormNoise | BoxNoise | BoxPartNoise)  # noqa: S101
-        return self.noise.scales[0]
+        return int(vars(self.noise)["scales"][0])
 
     def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
         """Its noise, which was paid for first, with all other: that of the line is last."""

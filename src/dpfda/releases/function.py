@@ -14,7 +14,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.numerics.words import several
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import bands
@@ -236,17 +236,9 @@ class OfMeans(Release, Generic[Part]):
         """Labels, date and versions."""
         return self._any.about
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        ends: tuple[float, float] = self._any.domain_range
-        return ends
+    domain_range: tuple[float, float] = said_by("_any.domain_range", "Ends of the domain.")
 
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        grid: Floats = self._any.grid_points
-        return grid
+    grid_points: Floats = said_by("_any.grid_points", "Public grid (m,) of the curves.")
 
     def _functions(self, at: Floats) -> dict[str, Floats]:
         return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}

@@ -32,20 +32,12 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     coordinates: tuple[str, ...] = (release._value_label,)
     if release._vector_valued:
         # Values of one function, and not several functions.
-        matrix, coordinates, names = (
-            np.moveaxis(matrix, 0, -1)[..., 0, :][None],
-            names,
-            (release._subject,),
-        )
-    made: FDataGrid = skfda.FDataGrid(
-        matrix,
-        grid_points=list(axes),
-        domain_range=_ends(release),
-        argument_names=tuple(release._axis_label(i) for i in range(len(axes))),
-        coordinate_names=coordinates,
-        sample_names=names,
-        dataset_name=release._title,
-    )
+        matrix, coordinates = np.moveaxis(matrix, 0, -1)[..., 0, :][None], names
+        names = (release._subject,)
+    arguments = tuple(release._axis_label(i) for i in range(len(axes)))
+    named = {"argument_names": arguments, "coordinate_names": coordinates, "sample_names": names}
+    where = {"grid_points": list(axes), "domain_range": _ends(release)}
+    made: FDataGrid = skfda.FDataGrid(matrix, **where, **named, dataset_name=release._title)
     return made
 
 

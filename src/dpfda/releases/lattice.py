@@ -185,7 +185,7 @@ class LatticeRelease(Banded):
         return (Claim("noise", hidden, units),)
 
     def _stated(self) -> Stated:
-        domain = [list(ends) for ends in self.domain_range]
+        domain, move = [list(ends) for ends in self.domain_range], str(self.sensitivity)
         return Stated(
             f"A function over {self._spoken_domain}: values on a lattice, joined by Bernstein "
             f"polynomials of degree {self.degree}.",
@@ -200,11 +200,7 @@ class LatticeRelease(Banded):
             remarks=[
                 f"No band includes how far the function is from its polynomial of degree {self.degree}."
             ],
-            numbers={
-                "domain_range": domain,
-                "degree": self.degree,
-                "sensitivity": str(self.sensitivity),
-            },
+            numbers={"domain_range": domain, "degree": self.degree, "sensitivity": move},
         )
 
     @property

@@ -358,12 +358,8 @@ def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Float
     level, simultaneous = asked.level, asked.simultaneous
     if first.order:
         return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
-    alone = len(widths) == 1
-    half = (
-        widths[0].around_line(level, simultaneous)
-        if alone
-        else around_lines(widths, level, simultaneous)
-    )
+    (one, *others), asked_for = widths, (level, simultaneous)
+    half = around_lines(widths, *asked_for) if others else one.around_line(*asked_for)
     left = first._left_out - sum(other._left_out for other in means[1:])
     return piecewise(first.grid_points, half * first._scale + np.abs(left), at)
 
@@ -413,30 +409,23 @@ def line_claim(order: int, units: str, proved: bool = False) -> Claim:
     """What the default band of a line, or of its derivative, holds or is meant to hold."""
     if proved:
         return Claim("sample", "the mean of these bounded curves", units, legend="the mean")
-    what = "the derivative of the mean" if order else "the mean"
-    seen = (
-        "held it in 80 to 90 of 100 releases: less often than meant"
-        if order
-        else "held the mean in 87 to 99 of 100 releases, by the number of units times epsilon"
+    what, legend = (
+        ("the derivative of the mean", "the derivative") if order else ("the mean", "the mean")
     )
-    return Claim(
-        "sample",
-        f"{what} of these bounded curves",
-        units,
-        legend="the derivative" if order else "the mean",
-        among=ORDINARY,
-        seen=f". Measured on 40 sets of real curves, the band for 95% {seen}",
-    )
+    held = "held the mean in 87 to 99 of 100 releases, by the number of units times epsilon"
+    if order:
+        held = "held it in 80 to 90 of 100 releases: less often than meant"
+    holds = f"{what} of these bounded curves"
+    seen = f". Measured on 40 sets of real curves, the band for 95% {held}"
+    return Claim("sample", holds, units, legend=legend, among=ORDINARY, seen=seen)
 
 
 def posterior_claim(units: str) -> Claim:
     """What the band from the posterior under a public prior is meant to hold."""
-    return Claim(
-        "sample",
-        "the mean of these bounded curves, as far as the released functions reach",
-        units,
-        legend="the mean",
-        among="releases of means as the public prior has them",
-        seen=". Measured on 13 sets of real curves in balls, the band for 95% held that in 83 of 100 "
-        "releases, and the whole mean in 71: less often than meant",
+    holds = "the mean of these bounded curves, as far as the released functions reach"
+    among = "releases of means as the public prior has them"
+    seen = (
+        ". Measured on 13 sets of real curves in balls, the band for 95% held that in 83 of 100 "
+        "releases, and the whole mean in 71: less often than meant"
     )
+    return Claim("sample", holds, units, legend="the mean", among=among, seen=seen)

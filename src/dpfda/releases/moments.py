@@ -363,12 +363,10 @@ class Moments(file.Written):
             for place, choice in enumerate(self.selections)
         ]
         first, radius = len(noises), 1 << self.exponent
-        return noises + [
-            AddedNoise(
-                step.noise, "l2", OuterDifference.of(step.noise.size, radius, neighbours), first + i
-            )
-            for i, step in enumerate(self.steps)
-        ]
+        laws = [step.noise for step in self.steps]
+        widths = [OuterDifference.of(law.size, radius, neighbours) for law in laws]
+        pairs = enumerate(zip(laws, widths, strict=True), first)
+        return noises + [AddedNoise(law, "l2", width, place) for place, (law, width) in pairs]
 
 
 class OfMoments(OnBasis):

@@ -143,18 +143,14 @@ def _decisions(releases: Mapping[str, Published]) -> Section:
     facts = {}
     for name, release in releases.items():
         before = f"{name}: " if len(releases) > 1 else ""
-        facts[f"{before}bound, {release.certificate.bound.get('description', '')}"] = (
-            f"set by, and on what grounds: {BLANK}"
-        )
+        bound = release.certificate.bound.get("description", "")
+        facts[f"{before}bound, {bound}"] = f"set by, and on what grounds: {BLANK}"
         facts[f"{before}{release.guarantee}"] = f"chosen by, and why: {BLANK}"
-    return Section(
-        "Decisions that the program cannot know",
-        [
-            "Bounds, epsilon and the unit are public choices. They must not have been made by looking "
-            "at these data."
-        ],
-        facts,
+    words = (
+        "Bounds, epsilon and the unit are public choices. They must not have been made by looking at "
+        "these data."
     )
+    return Section("Decisions that the program cannot know", [words], facts)
 
 
 def registry_entry(

@@ -240,12 +240,9 @@ def score_curves_plan(
         relation = settings.unit.relation
         return ShareTable(numbers, guarantee, relation, unit, size, words=words, tuning=tuning)
 
-    said = (
-        {}
-        if codes is None
-        else {"coding": "in the data {} is without the outcome, {} is with it".format(*codes)}
-    )
-    followed, about = cells is None, {"summary": "score curves", **said}
+    followed, about = cells is None, {"summary": "score curves"}
+    if codes is not None:
+        about["coding"] = "in the data {} is without the outcome, {} is with it".format(*codes)
     if cells is None:
         quotient = stated_size(designed, "cells") / table_of(FEWEST, FEWEST).deviation
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))

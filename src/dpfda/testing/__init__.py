@@ -14,16 +14,7 @@ from dpfda.testing.simulation import (
 from dpfda.testing.summaries import check_summary
 
 __all__ = [
-    "NotPrivate",
-    "check_law",
-    "check_mechanism",
-    "check_release",
-    "check_summary",
-    "exact_totals",
-    "non_private_mean",
-    "prepared_looks",
-    "released_coefficients",
-    "simulate_density",
-    "simulate_releases",
-    "simulated_coefficients",
-]
+    "NotPrivate", "check_law", "check_mechanism", "check_release", "check_summary", "exact_totals",
+    "non_private_mean", "prepared_looks", "released_coefficients", "simulate_density",
+    "simulate_releases", "simulated_coefficients",
+]  # fmt: skip

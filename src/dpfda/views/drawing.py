@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -39,6 +39,7 @@ FOOT = 0.15
 # Columns of a title over an axis of the usual width in inches, fewer over a narrower one; and of a
 # legend to an inch.
 TITLE_COLUMNS, USUAL, LEGEND_COLUMNS = 80, 5.4, 11
+Style = dict[str, Any]
 Place = Literal["upper right", "upper left", "lower left", "lower right", "best"]
 # Where a legend may stand, and how far, in pixels, from any line.
 PLACES: tuple[Place, ...] = ("upper right", "upper left", "lower left", "lower right", "best")
@@ -222,15 +223,8 @@ def _fill(view: object, axis: Axes) -> None:
 def _(view: Curve, axis: Axes) -> None:
     drawn = [(line, COLOURS[index % len(COLOURS)]) for index, line in enumerate(view.lines)]
     for line, colour in drawn:
-        mark = "o" if line.marked else ""
-        axis.plot(
-            line.points,
-            line.values,
-            color=colour,
-            linestyle=line.stroke,
-            marker=mark,
-            label=_label(line.label),
-        )
+        style: Style = {"linestyle": line.stroke, "marker": "o" if line.marked else ""}
+        axis.plot(line.points, line.values, color=colour, label=_label(line.label), **style)
     _draw_behind(axis, view.behind)
     bands: set[str] = set()
     for line, colour in drawn:
@@ -254,16 +248,8 @@ def _(view: Curve, axis: Axes) -> None:
         # Room below the lines, so that neither hides the other.
         low, high = axis.get_ylim()
         axis.set_ylim(low - FOOT / (1 - FOOT) * (high - low), high)
-        where = axis.get_xaxis_transform()
-        axis.fill_between(
-            view.foot.points,
-            0,
-            heights,
-            color="0.8",
-            linewidth=0,
-            transform=where,
-            label=_label(view.foot.label),
-        )
+        style = {"transform": axis.get_xaxis_transform(), "label": _label(view.foot.label)}
+        axis.fill_between(view.foot.points, 0, heights, color="0.8", linewidth=0, **style)
     if view.below is not None:
         _numbers_below(axis, *view.below)
 
@@ -329,14 +315,9 @@ def _(view: Panels, axis: Axes) -> None:
         _write(beside, name)
     axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34
     # What all are alike in is said once, under the label of the axis.
-    legend = axis.legend(
-        *panel.get_legend_handles_labels(),
-        fontsize="small",
-        ncols=3,
-        frameon=False,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.42 / down),
-    )
+    style: Style = {"fontsize": "small", "frameon": False, "ncols": 3, "loc": "upper center"}
+    below = 0.5, -0.42 / down
+    legend = axis.legend(*panel.get_legend_handles_labels(), bbox_to_anchor=below, **style)
     for text in legend.get_texts():
         _write(text, text.get_text())
 
@@ -348,15 +329,8 @@ def _draw_behind(axis: Axes, lines: tuple[Line, ...]) -> None:
         alike = [line for line in lines if line.label == label]
         grey, width = ("0.72", 0.6) if alike[0].stroke == "solid" else ("0.35", 1.2)
         paths = [np.column_stack([line.points, line.values]) for line in alike]
-        drawn = LineCollection(
-            paths,
-            colors=grey,
-            linestyles=alike[0].stroke,
-            linewidths=width,
-            label=_label(label),
-            zorder=1,
-        )
-        axis.add_collection(drawn)
+        style: Style = {"colors": grey, "linestyles": alike[0].stroke, "linewidths": width}
+        axis.add_collection(LineCollection(paths, label=_label(label), zorder=1, **style))
 
 
 def _numbers_below(axis: Axes, points: np.ndarray, rows: tuple[tuple[str, np.ndarray], ...]) -> None:
@@ -405,19 +379,12 @@ def _(view: Image, axis: Axes) -> None:
         low, high = -0.5, len(view.names) - 0.5
     # Of rows the first one is on top, as in any picture; the numbers at the axis run down with them.
     ends = (bottom, top, right, left) if view.rows else (left, right, bottom, top)
-    image = axis.imshow(
-        view.values if view.rows else view.values.T,
-        origin="upper" if view.rows else "lower",
-        extent=ends,
-        aspect="equal" if view.square or view.rows else "auto",
-        cmap=colours,
-        vmin=low,
-        vmax=high,
-        interpolation="nearest",
-        alpha=None
-        if view.faded is None
-        else np.where(view.faded if view.rows else view.faded.T, PALE, 1.0),
-    )
+    style: Style = {"cmap": colours, "vmin": low, "vmax": high, "interpolation": "nearest"}
+    if view.faded is not None:
+        style["alpha"] = np.where(view.faded if view.rows else view.faded.T, PALE, 1.0)
+    style |= {"extent": ends, "origin": "upper" if view.rows else "lower"}
+    style["aspect"] = "equal" if view.square or view.rows else "auto"
+    image = axis.imshow(view.values if view.rows else view.values.T, **style)
     if view.contour is not None and view.values.min() < view.contour < view.values.max():
         middles = [(np.arange(size) + 0.5) / size for size in view.values.shape]
         cells = [low + (high - low) * at for (low, high), at in zip(view.extent, middles, strict=True)]

@@ -20,9 +20,8 @@ from dpfda.command.running import say, typed
 from dpfda.front.desk.asking import ASKING
 from dpfda.front.desk.explorer import EXPLORING
 from dpfda.front.desk.fields import WORDS
-from dpfda.front.desk.guard import Guard, headers
 from dpfda.front.desk.publishing import PUBLISHING
-from dpfda.front.desk.session import Answer, Desk, page
+from dpfda.front.desk.session import Answer, Desk, Guard, headers, page
 from dpfda.front.desk.studies import BusyError
 from dpfda.numerics.errors import DpfdaError
 

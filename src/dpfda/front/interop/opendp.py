@@ -416,12 +416,6 @@ def one_unit(measurement: Measurement, neighbours: Neighbours) -> int:
 
 
 __all__ = [
-    "as_release",
-    "guarantee_of",
-    "make_classification",
-    "make_components",
-    "make_covariance",
-    "make_density",
-    "make_mean",
-    "make_regression",
-]
+    "as_release", "guarantee_of", "make_classification", "make_components", "make_covariance",
+    "make_density", "make_mean", "make_regression",
+]  # fmt: skip

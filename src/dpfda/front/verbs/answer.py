@@ -9,7 +9,7 @@ from dpfda.command.functions import Verb
 from dpfda.command.running import say
 
 
-def respond(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:
+def answer(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:
     """Answer the roll, so that the sum of those on it opens without who vanished.
 
     No records are read. Any custodian that made its part can answer, also one that is not on the roll.
@@ -23,6 +23,10 @@ def respond(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bo
         What is left of your keys since your part.
     out : NAME.answer
         Your answer, for the coordinator.
+
+    Examples
+    --------
+    dpfda answer roll.json --agreement agreed.json --keys north.keys --out north.answer
     """
     from dpfda.command.files import check_outputs
     from dpfda.front import custodians
@@ -38,9 +42,4 @@ def respond(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bo
     )
 
 
-VERB = Verb.of(
-    "answer",
-    respond,
-    ("dpfda answer roll.json --agreement agreed.json --keys north.keys --out north.answer",),
-    o.CUSTODIANS,
-)
+VERB = Verb.of(answer, o.CUSTODIANS)

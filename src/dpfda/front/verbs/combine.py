@@ -27,6 +27,11 @@ def combine(
     apart
         No unit has records in two of them, as where each is a patient of one hospital alone. Then they
         guarantee together what the weakest of them does. That it is so is stated, not checked.
+
+    Examples
+    --------
+    dpfda combine last-year.json this-year.json --out both.json
+    dpfda combine north.json south.json west.json --apart --out all.json
     """
     from dpfda.command.files import check_outputs, opened
     from dpfda.command.publishing import tell_files
@@ -57,12 +62,4 @@ def combine(
         tell_files(whole, {"release": str(out)}, as_json)
 
 
-VERB = Verb.of(
-    "combine",
-    combine,
-    (
-        "dpfda combine last-year.json this-year.json --out both.json",
-        "dpfda combine north.json south.json west.json --apart --out all.json",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(combine, o.RELEASED)

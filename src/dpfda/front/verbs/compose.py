@@ -44,6 +44,12 @@ def compose(
         than their sum. By default the sum of the releases' deltas. Example: 1e-6
     kind : pure|approximate|zero-concentrated
         Of the total.
+
+    Examples
+    --------
+    dpfda compose mean.json density.json
+    dpfda compose mean.json density.json groups.json --delta 1e-6 --json
+    dpfda compose --ledger budget.ledger --dataset scans-2026
     """
     from dpfda.command.accounts import state, words
     from dpfda.command.files import opened
@@ -66,21 +72,17 @@ def compose(
         budget = [] if book is None else [words(*book, listed=True)]
         say("\n".join([str(made), *budget, *(_words(*part) for part in parts)]))
         return
-    concentrated = isinstance(made.total, ZeroConcentratedDP)
-    print_json(
-        {
-            "total": guarantee_to_json(made.total),
-            **({"approximate": guarantee_to_json(made.approximate())} if concentrated else {}),
-            "how": made.how,
-            "neighbours": str(made.neighbours),
-            "privacy_unit": made.unit,
-            **({} if book is None else {"ledger": {"dataset": book[1]} | state(*book, listed=True)}),
-            "files": [
-                {"file": str(file), "counted_before": again, **_parts(certificate)}
-                for file, certificate, again in parts
-            ],
-        }
-    )
+    told: dict[str, object] = {"total": guarantee_to_json(made.total)}
+    if isinstance(made.total, ZeroConcentratedDP):
+        told["approximate"] = guarantee_to_json(made.approximate())
+    told |= {"how": made.how, "neighbours": str(made.neighbours), "privacy_unit": made.unit}
+    if book is not None:
+        told["ledger"] = {"dataset": book[1]} | state(*book, listed=True)
+    told["files"] = [
+        {"file": str(file), "counted_before": again, **_parts(certificate)}
+        for file, certificate, again in parts
+    ]
+    print_json(told)
 
 
 def _book(file: Path, dataset: str | None) -> tuple[Ledger, str]:
@@ -112,13 +114,4 @@ def _parts(certificate: Certificate) -> dict[str, object]:
     return {name: written[name] for name in kept}
 
 
-VERB = Verb.of(
-    "compose",
-    compose,
-    (
-        "dpfda compose mean.json density.json",
-        "dpfda compose mean.json density.json groups.json --delta 1e-6 --json",
-        "dpfda compose --ledger budget.ledger --dataset scans-2026",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(compose, o.RELEASED)

@@ -33,6 +33,10 @@ def demo(*, out: Path = Path("dpfda-demo")) -> None:
     ----------
     out : DIR
         Folder for the demo's files, made if it does not exist. Files of an earlier demo are replaced.
+
+    Examples
+    --------
+    dpfda demo --out dpfda-demo
     """
     from importlib.util import find_spec
 
@@ -114,4 +118,4 @@ def _story(
     return "\n".join(lines)
 
 
-VERB = Verb.of("demo", demo, ("dpfda demo --out dpfda-demo",), o.PLANNING)
+VERB = Verb.of(demo, o.PLANNING)

@@ -27,6 +27,11 @@ def desk(*, folder: Path = Path(), port: int = 0, no_browser: bool = False) -> N
         Port of this machine; by default one that is free.
     no_browser
         Print the link and open no browser.
+
+    Examples
+    --------
+    dpfda desk
+    dpfda desk --folder trial --no-browser
     """
     os.chdir(folder)
     start("Desk", port, no_browser)
@@ -47,4 +52,4 @@ def start(what: str, port: int, no_browser: bool) -> None:
     run(Path.cwd(), port, not no_browser, what)
 
 
-VERB = Verb.of("desk", desk, ("dpfda desk", "dpfda desk --folder trial --no-browser"), o.PUBLISHING)
+VERB = Verb.of(desk, o.PUBLISHING)

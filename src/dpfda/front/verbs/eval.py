@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BANDS = ("simultaneous", "pointwise", "exact")
 
 
-def evaluate(
+def eval_(
     file: Path,
     *,
     points: str | None = None,
@@ -73,6 +73,11 @@ def evaluate(
         Of a density: this many synthetic points, drawn from it. Of a sampler: so many curves.
     csv : F.csv
         Write the table.
+
+    Examples
+    --------
+    dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv
+    dpfda eval incomes.json --given age=40 --quantiles 0.1,0.5,0.9
     """
     from dpfda.command.files import check_outputs, opened
     from dpfda.numerics.parameters import choice
@@ -240,12 +245,4 @@ def _points(text: str, labels: Sequence[str] = ()) -> list[list[float]]:
     return points
 
 
-VERB = Verb.of(
-    "eval",
-    evaluate,
-    (
-        "dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv",
-        "dpfda eval incomes.json --given age=40 --quantiles 0.1,0.5,0.9",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(eval_, o.RELEASED)

@@ -20,10 +20,13 @@ def explore(*, port: int = 0, no_browser: bool = False) -> None:
         Port of this machine; by default one that is free.
     no_browser
         Print the link and open no browser.
+
+    Examples
+    --------
+    dpfda explore
+    dpfda explore --port 8600 --no-browser
     """
     start("Explorer", port, no_browser)
 
 
-VERB = Verb.of(
-    "explore", explore, ("dpfda explore", "dpfda explore --port 8600 --no-browser"), o.PLANNING
-)
+VERB = Verb.of(explore, o.PLANNING)

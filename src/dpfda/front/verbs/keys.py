@@ -10,7 +10,7 @@ from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
 
 
-def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
+def keys(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     """Make keys for one release of several custodians: NAME.keys, secret, and NAME.card, public.
 
     Send the card to the coordinator. The keys hold for one release and are wiped when they are used; who
@@ -25,6 +25,10 @@ def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
         neighbours, where it is private, and for the coordinator.
     folder : DIR
         Where both files are written.
+
+    Examples
+    --------
+    dpfda keys north --units 120
     """
     from dpfda.publication.custody import Keys
     from dpfda.releases.files import check_writable
@@ -39,4 +43,4 @@ def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     say(f"{secret} (secret, for one release), {card} (public)\nNext: send the card to the coordinator")
 
 
-VERB = Verb.of("keys", make, ("dpfda keys north --units 120",), o.CUSTODIANS)
+VERB = Verb.of(keys, o.CUSTODIANS)

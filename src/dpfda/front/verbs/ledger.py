@@ -47,6 +47,10 @@ def create(
     unit : TEXT
         Who is protected, as the releases will say it: record, or the column of --groups. By default as
         the first release says; all later ones are held to it.
+
+    Examples
+    --------
+    dpfda ledger create budget.ledger --dataset scans-2026 --epsilon 3 --unit ID
     """
     made = _opened(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
     _tell(made, dataset, as_json)
@@ -61,11 +65,15 @@ def show(file: Path, *, dataset: str | None = None, as_json: bool = False) -> No
         The ledger's file.
     dataset : NAME
         This data set alone; by default all.
+
+    Examples
+    --------
+    dpfda ledger show budget.ledger
     """
     _tell(_opened(file), dataset, as_json, listed=True)
 
 
-def enlarge(
+def raise_(
     file: Path,
     *,
     dataset: str,
@@ -95,6 +103,10 @@ def enlarge(
     rho : R
         Instead of epsilon: a budget in zero-concentrated terms, in which many Gaussian releases are
         cheap.
+
+    Examples
+    --------
+    dpfda ledger raise budget.ledger --dataset scans-2026 --epsilon 4 --reason 'wave 2'
     """
     account = _opened(file)
     account.raise_budget(dataset, _budget(epsilon, delta, rho), reason, who)
@@ -112,6 +124,10 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
         The charge, as dpfda ledger show says.
     out : F.json
         Where the release is wanted.
+
+    Examples
+    --------
+    dpfda ledger recover budget.ledger 2 fa.json
     """
     from dpfda.command.accounts import recovered
 
@@ -130,6 +146,10 @@ def export(file: Path, *, dataset: str | None = None, form: str = "jsonl") -> No
         This data set alone; by default all.
     form : --format jsonl|csv
         JSON lines or a table.
+
+    Examples
+    --------
+    dpfda ledger export budget.ledger --format csv
     """
     say(_opened(file).export(form, dataset), nl=False)
 
@@ -164,24 +184,13 @@ def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = 
         say(words(ledger, name, listed))
 
 
-CREATED = "dpfda ledger create budget.ledger --dataset scans-2026 --epsilon 3 --unit ID"
 VERB = Group(
     "ledger",
     "Keep the privacy budgets of data sets in one file. A release with --ledger and --dataset is "
     "charged before its noise is drawn, and refused if the budget does not allow it.",
-    {
-        "create": Verb.of("create", create, (CREATED,)),
-        "show": Verb.of("show", show, ("dpfda ledger show budget.ledger",)),
-        "raise": Verb.of(
-            "raise",
-            enlarge,
-            ("dpfda ledger raise budget.ledger --dataset scans-2026 --epsilon 4 --reason 'wave 2'",),
-        ),
-        "recover": Verb.of("recover", recover, ("dpfda ledger recover budget.ledger 2 fa.json",)),
-        "export": Verb.of("export", export, ("dpfda ledger export budget.ledger --format csv",)),
-    },
+    {own.name: own for own in (Verb.of(verb) for verb in (create, show, raise_, recover, export))},
     (
-        CREATED,
+        "dpfda ledger create budget.ledger --dataset scans-2026 --epsilon 3 --unit ID",
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "
         "--ledger budget.ledger --dataset scans-2026 --out fa.json",
         "dpfda ledger show budget.ledger",

@@ -10,7 +10,7 @@ from dpfda.command.functions import Verb
 from dpfda.command.running import say
 
 
-def publish(
+def merge(
     parts: list[Path],
     *,
     agreement: Path,
@@ -36,6 +36,12 @@ def publish(
         on the roll, and behind them the answers to it (NAME.answer).
     dry_run : bool
         Say what would be published, of whose parts and at what price; nothing is charged or opened.
+
+    Examples
+    --------
+    dpfda merge north.part south.part --agreement agreed.json --keys registry.keys --out fa.json
+    dpfda merge north.part south.part north.answer south.answer --agreement agreed.json --keys
+        registry.keys --out fa.json
     """
     from dpfda.command.accounts import foreseen_charge, tell_dry_run
     from dpfda.command.files import check_outputs
@@ -80,13 +86,4 @@ def publish(
         say(f"{out} may be shown to anybody; {keys} is used up")
 
 
-VERB = Verb.of(
-    "merge",
-    publish,
-    (
-        "dpfda merge north.part south.part --agreement agreed.json --keys registry.keys --out fa.json",
-        "dpfda merge north.part south.part north.answer south.answer --agreement agreed.json "
-        "--keys registry.keys --out fa.json",
-    ),
-    o.CUSTODIANS,
-)
+VERB = Verb.of(merge, o.CUSTODIANS)

@@ -32,7 +32,7 @@ POINTS = {
 }
 
 
-def add_up(
+def part(
     file: Path | None = None,
     *,
     agreement: Path,
@@ -78,6 +78,12 @@ def add_up(
         Of survival: the column that says how each follow-up ended, in the codes that were agreed.
     out : NAME.part
         Your part, for the coordinator.
+
+    Examples
+    --------
+    dpfda part --agreement agreed.json
+    dpfda part scans.csv --agreement agreed.json --keys north.keys --columns 'cca_*' --groups ID
+        --fingerprint 928a220d-... --out north.part
     """
     from dpfda.command.accounts import opened_account
     from dpfda.command.files import check_outputs
@@ -177,13 +183,4 @@ def _curves(
     return table, table.data, beside.get(by or "", beside or None)
 
 
-VERB = Verb.of(
-    "part",
-    add_up,
-    (
-        "dpfda part --agreement agreed.json",
-        "dpfda part scans.csv --agreement agreed.json --keys north.keys --columns 'cca_*' --groups ID "
-        "--fingerprint 928a220d-... --out north.part",
-    ),
-    o.CUSTODIANS,
-)
+VERB = Verb.of(part, o.CUSTODIANS)

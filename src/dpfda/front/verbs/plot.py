@@ -42,6 +42,15 @@ def plot(
         Draw the first of two means minus the second, with a band for the difference; of one comparison,
         its first group minus its second; of one survival curve of groups, how the risk of the first
         differs from that of the others.
+
+    Examples
+    --------
+    dpfda plot fa.json
+    dpfda plot fa.json --x-label 'position along the tract' --plot fa.pdf
+    dpfda plot before.json after.json --plot both.png
+    dpfda plot after.json before.json --difference --plot change.png
+    dpfda plot lung-by-sex.json --difference --plot risk.png
+    dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png
     """
     from dpfda.command.files import PIPED, check_outputs, opened, relabelled, save_picture
     from dpfda.front.verbs.eval import placed
@@ -134,16 +143,4 @@ def _difference(releases: dict[str, Release]) -> View:
     return replace(made.view(), subtitle=_each(releases))
 
 
-VERB = Verb.of(
-    "plot",
-    plot,
-    (
-        "dpfda plot fa.json",
-        "dpfda plot fa.json --x-label 'position along the tract' --plot fa.pdf",
-        "dpfda plot before.json after.json --plot both.png",
-        "dpfda plot after.json before.json --difference --plot change.png",
-        "dpfda plot lung-by-sex.json --difference --plot risk.png",
-        "dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(plot, o.RELEASED)

@@ -47,6 +47,11 @@ def report(
         Say where this ledger has the releases.
     delta : D
         Delta of the total, as in dpfda compose.
+
+    Examples
+    --------
+    dpfda report fa.json --out report.html
+    dpfda report fa.json ages.json --out report.html --ledger budget.ledger --registry entry.yaml
     """
     from dpfda.command.files import check_outputs, opened_with_bytes, relabelled
     from dpfda.numerics.parameters import plain_words
@@ -104,12 +109,4 @@ def where_charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
     return {name: words(release) for name, release in releases.items()}
 
 
-VERB = Verb.of(
-    "report",
-    report,
-    (
-        "dpfda report fa.json --out report.html",
-        "dpfda report fa.json ages.json --out report.html --ledger budget.ledger --registry entry.yaml",
-    ),
-    o.RELEASED,
-)
+VERB = Verb.of(report, o.RELEASED)

@@ -9,7 +9,7 @@ from dpfda.command.functions import Verb
 from dpfda.command.running import say
 
 
-def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:
+def roll(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite: bool = False) -> None:
     """Close the list of custodians whose parts are there, where some may vanish.
 
     Nothing is opened. Wait for whoever may still come: each custodian answers one roll, and a part that
@@ -21,6 +21,10 @@ def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite
         At least as many as the agreement's threshold.
     out : roll.json
         The roll, for all custodians. Anybody may read it.
+
+    Examples
+    --------
+    dpfda roll north.part south.part --agreement agreed.json --keys registry.keys --out roll.json
     """
     from dpfda.command.files import check_outputs
     from dpfda.front import custodians
@@ -37,9 +41,4 @@ def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite
     )
 
 
-VERB = Verb.of(
-    "roll",
-    call,
-    ("dpfda roll north.part south.part --agreement agreed.json --keys registry.keys --out roll.json",),
-    o.CUSTODIANS,
-)
+VERB = Verb.of(roll, o.CUSTODIANS)

@@ -44,6 +44,11 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
         Check all releases, say what they would be and what they would cost together, and stop.
     rest : bool
         Leave out releases whose files exist: they were made before an interruption.
+
+    Examples
+    --------
+    dpfda run study.toml --dry-run
+    dpfda run study.toml
     """
     releases = releases_of(_read(study), study.parent)
     if rest:
@@ -189,4 +194,4 @@ def _shown(value: object) -> str:
     return shown(value)
 
 
-VERB = Verb.of("run", run, ("dpfda run study.toml --dry-run", "dpfda run study.toml"), o.PUBLISHING)
+VERB = Verb.of(run, o.PUBLISHING)

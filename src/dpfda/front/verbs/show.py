@@ -10,7 +10,13 @@ from dpfda.command.running import print_json, say
 
 
 def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
-    """Say in plain words what a release promises, to whom, and how accurate it is."""
+    """Say in plain words what a release promises, to whom, and how accurate it is.
+
+    Examples
+    --------
+    dpfda show fa.json
+    dpfda show fa.json --language de
+    """
     from dpfda.command.files import opened
     from dpfda.views.languages import Language
 
@@ -23,4 +29,4 @@ def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
         say(release.describe(language))
 
 
-VERB = Verb.of("show", show, ("dpfda show fa.json", "dpfda show fa.json --language de"), o.RELEASED)
+VERB = Verb.of(show, o.RELEASED)

@@ -24,13 +24,13 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.speed import one_thread, remembered
+from dpfda.privacy.certificates import said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, charge, publish_parallel
 from dpfda.publication.distances import Telling
 from dpfda.publication.means import EXAMPLES, QUICK
-from dpfda.publication.plan import said_by
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction

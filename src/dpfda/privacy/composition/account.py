@@ -121,12 +121,9 @@ class Account:
             known = "whose law is not known" if bare else cost.loss.describe()
             lines.append(f"  - {cost.guarantee}, {known}")
         if self.again:
-            are = (
-                "is a derivative, part or copy"
-                if self.again == 1
-                else "are derivatives, parts or copies"
-            )
-            count = "counts" if self.again == 1 else "count"
+            are, count = "are derivatives, parts or copies", "count"
+            if self.again == 1:
+                are, count = "is a derivative, part or copy", "counts"
             lines.append(
                 f"  {self.again} of the releases {are} of one listed before, or charged in the ledger, "
                 f"and {count} once."

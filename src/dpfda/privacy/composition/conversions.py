@@ -115,10 +115,8 @@ def zcdp_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     order = _order(epsilon_at, guess)
     with precision(_precision(order)):
         alpha = enclosed(order)
-        value = alpha * enclosed(rho) + (_log_factor_enclosed(alpha) - enclosed(delta).log()) / (
-            alpha - 1
-        )
-        return max(at_least(value), SMALLEST)
+        logs = _log_factor_enclosed(alpha) - enclosed(delta).log()
+        return max(at_least(alpha * enclosed(rho) + logs / (alpha - 1)), SMALLEST)
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
@@ -143,9 +141,8 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     order = _order(log_delta_at, guess)
     with precision(_precision(order)):
         alpha = enclosed(order)
-        exponent = (alpha - 1) * (alpha * enclosed(rho) - enclosed(epsilon)) + _log_factor_enclosed(
-            alpha
-        )
+        exponent = (alpha - 1) * (alpha * enclosed(rho) - enclosed(epsilon))
+        exponent += _log_factor_enclosed(alpha)
         # Beyond 0 the bound says nothing.
         return Fraction(1) if upper_end(exponent) >= 0 else min(at_least(exponent.exp()), Fraction(1))
 

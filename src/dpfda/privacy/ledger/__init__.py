@@ -27,7 +27,7 @@ from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.file import Ledger, MemoryLedger
 from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
 from dpfda.privacy.ledger.named import Named, named_ledger, named_once
-from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+from dpfda.privacy.ledger.rows import DatasetLedger, Reservation
 
 __all__ = [
     "Amount", "Budget", "DatasetLedger", "Ledger", "AnyLedger", "MemoryLedger", "Named", "Record",

@@ -15,9 +15,10 @@ from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.history import Charged, Record, audit, charges, releases, to_csv, to_json_lines
-from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+from dpfda.privacy.ledger.lines import row_text
 from dpfda.privacy.ledger.rows import (
-    MemoryRows,
+    DatasetLedger,
+    Reservation,
     Rows,
     after,
     appended,
@@ -160,7 +161,7 @@ class AnyLedger(ABC):
         ):
             raise ParameterError("charges", "be a list of costs with their entries", shown(charges))
         with self._reading() as rows:
-            history = MemoryRows([latest_of(rows, dataset)])
+            history = Rows((row_text(latest_of(rows, dataset).to_json()),))
             for costs, entry in charges:
                 appended(history, dataset, costs_of(costs), entry, unit_of(entry))
             last = latest_of(history, dataset)

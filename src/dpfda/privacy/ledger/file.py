@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -23,8 +22,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
-from dpfda.privacy.ledger.history import Record, record_from_json
-from dpfda.privacy.ledger.rows import MemoryRows, Rows
+from dpfda.privacy.ledger.rows import Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0
@@ -70,7 +68,7 @@ class Ledger(AnyLedger):
             self._check_path(new=False)
             with disk.locked(self.path, writing=False) as descriptor:
                 content = disk.content_of(descriptor)
-            yield _FileRows(lines.read(content, repr(str(self.path))).rows)
+            yield Rows(lines.read(content, repr(str(self.path))).rows)
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Rows]:
@@ -84,7 +82,7 @@ class Ledger(AnyLedger):
                     disk.write_at(descriptor, 0, content)
                     disk.folder_to_disk(self.path.parent)
                 found = lines.read(content, repr(str(self.path)))
-                rows = _FileRows(found.rows)
+                rows = Rows(found.rows)
                 yield rows
                 if rows.added:
                     _commit(descriptor, found, tuple(rows.added), self.path)
@@ -181,38 +179,6 @@ def _counted(descriptor: int, found: lines.Lines, rows: int, last: bytes) -> lin
     return lines.Lines(found.start, counts, found.rows, found.last, found.end)
 
 
-class _FileRows:
-    """Rows as texts, of which those are read that are asked for; and those to be added."""
-
-    def __init__(self, rows: tuple[bytes, ...]) -> None:
-        self._rows = rows
-        self.added: list[bytes] = []
-
-    def latest(self, dataset: str) -> Record | None:
-        # The text of another row may hold these bytes too, but most rows are told by them.
-        part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
-        for row in reversed((*self._rows, *self.added)):
-            if part in row and (record := _read(row)).dataset == dataset:
-                return record
-        return None
-
-    def records(self, dataset: str | None) -> list[Record]:
-        records = (_read(row) for row in (*self._rows, *self.added))
-        return [record for record in records if dataset in (None, record.dataset)]
-
-    def append(self, make: Callable[[int], Record]) -> Record:
-        record = make(len(self._rows) + len(self.added) + 1)
-        self.added.append(lines.row_text(record.to_json()))
-        return record
-
-
-def _read(row: bytes) -> Record:
-    try:
-        return record_from_json(json.loads(row))
-    except (ValueError, RecursionError):
-        raise LedgerError("A row of the ledger is damaged. Restore a backup.") from None
-
-
 _REMEDY = "Use Ledger(path), which all processes share."
 
 
@@ -233,7 +199,7 @@ class MemoryLedger(AnyLedger):
     """
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
+        self._rows: tuple[bytes, ...] = ()
         self._lock = threading.RLock()
         self._process = os.getpid()
 
@@ -245,17 +211,13 @@ class MemoryLedger(AnyLedger):
                 + _REMEDY
             )
         with self._lock:
-            yield MemoryRows(self._records)
+            yield Rows(self._rows)
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Rows]:
         with self._reading() as rows:
-            kept = len(self._records)
-            try:
-                yield rows
-            except BaseException:
-                del self._records[kept:]
-                raise
+            yield rows
+            self._rows += tuple(rows.added)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(

@@ -13,10 +13,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import Ledger
-from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+from dpfda.privacy.ledger.rows import DatasetLedger, Reservation
 
 if TYPE_CHECKING:
-    from dpfda.privacy.ledger.reservation import Chargeable
+    from dpfda.privacy.ledger.rows import Chargeable
 
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
@@ -131,11 +131,8 @@ def _content(written: bytes) -> dict[str, object]:
 def _checked(table: object, file: Path) -> dict[str, str]:
     place = str(file) if file.name == OWN_FILE else f"[{TABLE}] in {file}"
     if not isinstance(table, dict) or not set(table) <= set(KEYS):
-        found = (
-            ", ".join(map(repr, sorted(set(table) - set(KEYS))))
-            if isinstance(table, dict)
-            else shown(table)
-        )
+        others = sorted(set(table) - set(KEYS)) if isinstance(table, dict) else ()
+        found = ", ".join(map(repr, others)) or shown(table)
         raise ParameterError(place, "have the keys 'ledger' and 'dataset' alone", found)
     named = {key: checked_name(value, f"{key} in {place}") for key, value in table.items()}
     if "ledger" in named:

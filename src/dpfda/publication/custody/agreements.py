@@ -260,17 +260,10 @@ class Agreement:
 
     @classmethod
     def _read(cls, content: Json, coordinator: Card, signature: str) -> Agreement:
-        whole = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
-        return cls(
-            custodians=[Card.from_json(card) for card in content["custodians"]],
-            coordinator=coordinator,
-            summary=dict(content["summary"]),
-            rule=content["rule"],
-            session=content["session"],
-            signature=signature,
-            noise=content.get("noise", "central"),
-            colluding=content.get("colluding", 0),
-            threshold=content.get("threshold"),
-            weights={name: rational(value) for name, value in content.get("weights", {}).items()},
-            **whole,
-        )
+        said: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
+        said |= {"rule": content["rule"], "session": content["session"], "signature": signature}
+        later = ("noise", "colluding", "threshold")
+        said |= {name: content[name] for name in later if name in content}
+        said["weights"] = {name: rational(value) for name, value in content.get("weights", {}).items()}
+        cards = [Card.from_json(card) for card in content["custodians"]]
+        return cls(cards, coordinator, dict(content["summary"]), **said)

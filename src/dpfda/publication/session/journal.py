@@ -14,7 +14,6 @@ owner vouches for it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -29,6 +28,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import SessionError, StorageError
 from dpfda.numerics.words import legible
 from dpfda.privacy.ledger import disk
+from dpfda.privacy.ledger.lines import digest as digest_of
 
 Record = Json
 
@@ -287,14 +287,14 @@ def _generation(descriptor: int) -> str | None:
 
 def _line(record: Record, before: bytes) -> tuple[bytes, bytes]:
     text = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
-    digest = hashlib.blake2b(before + text, digest_size=16).hexdigest().encode("ascii")
+    digest = digest_of(before, text)
     return text + b"\t" + digest + b"\n", digest
 
 
 def _record(line: bytes, before: bytes) -> Record | None:
     """The record of a line; None if it is not whole."""
     text, _, digest = line.rpartition(b"\t")
-    if digest != hashlib.blake2b(before + text, digest_size=16).hexdigest().encode("ascii"):
+    if digest != digest_of(before, text):
         return None
     record: Record = legible(json.loads(text))
     return record

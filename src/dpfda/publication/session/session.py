@@ -39,38 +39,14 @@ from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.publication import pay
+from dpfda.publication.session import queries, records
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.queries import (
-    Estimator,
-    Posed,
-    Query,
-    check_plan,
-    checked_noise,
-    inner_with,
-    integral_over,
-    pose,
-    spread_of,
-    value_at,
-    with_questions,
-)
-from dpfda.publication.session.records import (
-    Resumable,
-    answer_to_json,
-    checked_header,
-    draw_from_json,
-    draw_to_json,
-    header_to_json,
-    public_side,
-    sealed,
-    take_over,
-    undamaged,
-)
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
 
 
-class Session(Resumable):
+class Session(records.Resumable):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
 
     Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
@@ -131,7 +107,7 @@ class Session(Resumable):
     @classmethod
     def open(
         cls,
-        estimator: Estimator,
+        estimator: queries.Estimator,
         X: object,
         path: str | Path,
         groups: object = None,
@@ -167,14 +143,14 @@ class Session(Resumable):
             raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
         estimator._check_road("open_session")
         if questions is not None:
-            estimator = with_questions(estimator, questions)
+            estimator = queries.with_questions(estimator, questions)
         prepared = estimator.prepare(X, groups)
         plan = prepared.plan
-        check_plan(plan)
+        queries.check_plan(plan)
         journal = Journal.create(path)
         try:
             paid = pay(prepared.total, plan, estimator._paying())
-            noise = checked_noise(paid.design.noise, plan.guarantee)
+            noise = queries.checked_noise(paid.design.noise, plan.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
             frame = paid.release(tuple(nothing))
@@ -182,10 +158,10 @@ class Session(Resumable):
 
             def kept() -> tuple[int, ...]:
                 total = prepared.total.with_noise(nothing, paid.design.thresholds)
-                journal.append([header_to_json(journal, frame, total)])
+                journal.append([records.header_to_json(journal, frame, total)])
                 return total
 
-            total = sealed(kept)
+            total = records.sealed(kept)
         except BaseException:
             journal.discard()
             raise
@@ -214,20 +190,20 @@ class Session(Resumable):
             If the file is missing, damaged, readable by others, or holds no session.
         """
         flag(moved, "moved")
-        return sealed(lambda: cls._resumed(path, kernel, moved))
+        return records.sealed(lambda: cls._resumed(path, kernel, moved))
 
     @classmethod
     def _resumed(cls, path: str | Path, kernel: object, moved: bool) -> Self:
-        journal, records = Journal.open(path)
-        with undamaged(journal):
-            header = checked_header(records, journal, moved)
+        journal, lines = Journal.open(path)
+        with records.undamaged(journal):
+            header = records.checked_header(lines, journal, moved)
             frame = ReleasedFunction.from_json(header["release"], kernel)
-            noise = checked_noise(frame.noise, frame.guarantee)
+            noise = queries.checked_noise(frame.noise, frame.guarantee)
             total = tuple(int(value, 16) for value in header["total"])
             session = cls(journal, frame, total, noise)
-            for record in records[1:]:
+            for record in lines[1:]:
                 session._replay(record)
-            take_over(journal, records)
+            records.take_over(journal, lines)
         return session
 
     @property
@@ -242,13 +218,13 @@ class Session(Resumable):
 
     def value(self, point: float) -> float:
         """The function's value at a point of the domain, in the units of the data."""
-        return self._ask([value_at(point, self._frame)])[0]
+        return self._ask([queries.value_at(point, self._frame)])[0]
 
     def values(self, points: ArrayLike) -> Floats:
         """Values at points (k,): k queries, written to the disk together."""
         at = reals(points, "points")
-        queries = [value_at(point, self._frame) for point in at.ravel()]
-        return np.array(self._ask(queries)).reshape(at.shape)
+        wanted = [queries.value_at(point, self._frame) for point in at.ravel()]
+        return np.array(self._ask(wanted)).reshape(at.shape)
 
     def derivative(self, point: float, order: int = 1) -> float:
         """The derivative at a point, in units of the data per unit of the domain (to the order).
@@ -259,11 +235,11 @@ class Session(Resumable):
             If the basis functions have no such derivative.
         """
         wanted = whole(order, "order", 1, 2, "be 1 or 2")
-        return self._ask([value_at(point, self._frame, wanted)])[0]
+        return self._ask([queries.value_at(point, self._frame, wanted)])[0]
 
     def integral(self, start: float | None = None, end: float | None = None) -> float:
         """The integral from `start` to `end`, by default over the domain."""
-        return self._ask([integral_over(start, end, self._frame)])[0]
+        return self._ask([queries.integral_over(start, end, self._frame)])[0]
 
     def inner(self, function: Callable[[Floats], ArrayLike], label: str | None = None) -> float:
         """The integral over the domain of the function times a public one.
@@ -275,7 +251,7 @@ class Session(Resumable):
         label : str, optional
             What to call it in the history; by default its name.
         """
-        return self._ask([inner_with(function, label, self._frame)])[0]
+        return self._ask([queries.inner_with(function, label, self._frame)])[0]
 
     def answers(self) -> list[Answer]:
         """All answers so far, in order. Public."""
@@ -283,7 +259,7 @@ class Session(Resumable):
 
     def to_json(self) -> Json:
         """The public side as JSON types: guarantee, neighbours, unit, bound and every answer."""
-        return public_side(self._frame, self.answers()).to_json()
+        return records.public_side(self._frame, self.answers()).to_json()
 
     def export(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the public side to a JSON file; nothing secret is in it.
@@ -300,7 +276,7 @@ class Session(Resumable):
         if self._state != "closed" and (own or _same_file(target, self.path)):
             words = "not be the session's own file, which keeps the secret state"
             raise ParameterError("path", words, repr(str(path)), "Choose another path.")
-        return public_side(self._frame, self.answers()).save(path, overwrite)
+        return records.public_side(self._frame, self.answers()).save(path, overwrite)
 
     def __repr__(self) -> str:
         frame = self._frame
@@ -317,22 +293,24 @@ class Session(Resumable):
         head = f"Session on [{start:g}, {end:g}], {self._state}"
         return "\n".join([head, *(f"  {name + ':':<14}{text}" for name, text in lines.items())])
 
-    def _ask(self, queries: Iterable[Query]) -> list[float]:
+    def _ask(self, wanted: Iterable[queries.Query]) -> list[float]:
         """Answer queries; what is drawn for new ones is on the disk before it is used."""
-        asked = list(queries)
+        asked = list(wanted)
         self._journal.check_process()
         with self._lock:
             self._check_open()
             # Everything that can be wrong with a query comes to light before noise is drawn.
             posed = {
-                query.key: pose(query, self._frame, self._law.scales, spread_of(self._law))
+                query.key: queries.pose(
+                    query, self._frame, self._law.scales, queries.spread_of(self._law)
+                )
                 for query in asked
                 if query.key not in self._answers
             }
             if posed:
-                sealed(lambda: self._check_questions(posed))
+                records.sealed(lambda: self._check_questions(posed))
                 try:
-                    new = sealed(lambda: self._drawn(posed))
+                    new = records.sealed(lambda: self._drawn(posed))
                 except BaseException:
                     # What was drawn may or may not be on the disk; only the file knows.
                     self.suspend()
@@ -340,7 +318,7 @@ class Session(Resumable):
                 self._answers |= new
             return [self._answers[query.key].value for query in asked]
 
-    def _check_questions(self, posed: dict[str, Posed]) -> None:
+    def _check_questions(self, posed: dict[str, queries.Posed]) -> None:
         """Refuse more functionals than were paid for; what is known already is none."""
         if not isinstance(self._law, StudentForms) or self._law.forms == self._law.size:
             return
@@ -353,7 +331,7 @@ class Session(Resumable):
                 "before again, or open another session, which is charged as one."
             )
 
-    def _drawn(self, posed: dict[str, Posed]) -> dict[str, Answer]:
+    def _drawn(self, posed: dict[str, queries.Posed]) -> dict[str, Answer]:
         """Public answers to new queries: post-processing of the integers <m, S> + round(<m, Z>).
 
         First the bits, then the answers go to the disk. If the second write fails, the first stays, and
@@ -363,34 +341,30 @@ class Session(Resumable):
         self._journal.check()
         draws = values.reserve(query.direction for query in posed.values())
         if draws:
-            self._journal.append([draw_to_json(draw) for draw in draws])
+            self._journal.append([records.draw_to_json(draw) for draw in draws])
         new: dict[str, Answer] = {}
         for number, (key, query) in enumerate(posed.items(), len(self._answers) + 1):
             noise = values.known(query.direction, self._keep)
             exact = sum(m * entry for m, entry in zip(query.direction, total, strict=True))
             told = query.answer(exact + noise)
             new[key] = Answer(number, query.query.words, told, query.standard_error, self._degrees)
-        self._journal.append([answer_to_json(answer) for answer in new.values()])
+        self._journal.append([records.answer_to_json(answer) for answer in new.values()])
         return new
 
     def _keep(self, draw: Draw) -> None:
-        self._journal.append([draw_to_json(draw)])
+        self._journal.append([records.draw_to_json(draw)])
 
     def _replay(self, record: Record) -> None:
         if "moved" in record:
             return
         values, _ = self._secrets()
         if "draw" in record:
-            values.replay(draw_from_json(record["draw"]))
+            values.replay(records.draw_from_json(record["draw"]))
         if "question" not in record:
             return
-        answer = Answer(
-            len(self._answers) + 1,
-            record["question"],
-            float(record["value"]),
-            float(record["standard_error"]),
-            self._degrees,
-        )
+        value, error = (float(record[name]) for name in ("value", "standard_error"))
+        number = len(self._answers) + 1
+        answer = Answer(number, record["question"], value, error, self._degrees)
         self._answers[json.dumps(answer.query, sort_keys=True)] = answer
 
     def _check_open(self) -> None:
