@@ -1,4 +1,4 @@
-"""The loop of deviations whose coefficients are bounded, compiled by numba; imported only for large data.
+"""Deviations whose coefficients are bounded, in a loop that numba compiles; for large data alone.
 
 `dpfda.covariance.publish` calls it, and says what it makes, and why.
 """

@@ -11,21 +11,14 @@ import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum, lowest
-from dpfda.numerics.numba_loops import (
-    LARGEST,
-    UNSIGNED,
-    clip_and_add,
-    compiled,
-    is_finite,
-    shrink_and_add,
-)
+from dpfda.numerics.numba_loops import LARGEST, UNSIGNED, compiled, is_finite
 
 # Integers of one bit each, from the lowest on.
 BITS = np.left_shift(np.int64(1), np.arange(64))
 # How many records ahead of those that are read others are fetched.
 AHEAD = 4
-# Records that are standardised together, and numbers that are added up then.
-FEW, NUMBERS = 8, 2**14
+# Records that are standardised together.
+FEW = 8
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
@@ -150,34 +143,6 @@ def standardize(
             if not good:
                 made[i] = np.nan
                 refused += int(not is_finite(some[i]))
-    return refused
-
-
-@compiled
-def standardize_and_add(
-    records: Numbers,
-    whole: float,
-    flat: float,
-    rule: tuple[Floats, Floats, Floats, Floats, float],
-    totals: Floats,
-) -> int:
-    """Standardise records and add their integers, as many at a time as stay in the processor's cache.
-
-    rule: Center, half-widths, weights, scales and limit, as of `clip_and_add`. The others are as of
-        `standardize`.
-    Returns the number of records that are not finite.
-    """
-    center, half_widths, weights, scales, limit = rule
-    size, refused = 1 + NUMBERS // weights.size, 0
-    rows, usable = np.empty((size, weights.size)), np.empty(size, dtype=np.bool_)
-    for start in range(0, records.shape[0], size):
-        some = records[start : start + size]
-        made = rows[: some.shape[0]]
-        refused += standardize(some, made, usable, weights, whole, flat)
-        if limit < np.inf:
-            shrink_and_add(made, center, half_widths, weights, scales[0], limit, totals, usable[:0])
-        else:
-            clip_and_add(made, center, half_widths, weights, scales, limit, totals, usable[:0])
     return refused
 
 
@@ -332,44 +297,3 @@ def average_where_they_lie(
         else:
             mean[:] = np.nan
     return found
-
-
-@compiled
-def average_standardized(
-    values: Numbers,
-    order: Integers,
-    starts: Integers,
-    sizes: Integers,
-    unusable: Flags,
-    weights: Floats,
-    whole: float,
-    flat: float,
-    units: Floats,
-) -> tuple[int, int]:
-    """The same of records that are standardised first; returns how many are not finite too.
-
-    units: array (units + 1, m). With a row behind that is not used.
-    weights, whole, flat: As of `standardize`.
-    """
-    size, made, refused, found = 1 + NUMBERS // weights.size, 0, 0, 0
-    some, shapes = np.empty((size, weights.size), values.dtype), np.empty((size, weights.size))
-    good, last = np.empty(size, dtype=np.bool_), starts[-1] - 1
-    units[0] = 0.0
-    for first in range(starts[0], starts[-1], size):
-        count = min(size, starts[-1] - first)
-        rows = values[first : first + count]
-        if order.size:
-            for i in range(count):
-                row, ahead = values[order[first + i]], values[order[min(first + i + AHEAD, last)]]
-                for k in range(0, row.size, 8):
-                    fetch(ahead, k)
-                for k in range(UNSIGNED(row.size)):
-                    some[i, k] = row[k]
-            rows = some[:count]
-        refused += standardize(rows, shapes[:count], good, weights, whole, flat)
-        for i in range(count):
-            number = order[first + i] if order.size else first + i
-            found += int(not good[i] and not unusable[number])
-            unusable[number] = not good[i]
-        made += average(shapes[:count], good[:count], first, starts, sizes, made, units[made:])
-    return refused, found
