@@ -158,7 +158,7 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
 
 
 def _sums(values: Floats, rule: L1Rule) -> tuple[Integers, Integers, int]:
-    """Sums over records: on the grid of those inside, of projected coefficients; and how many are unusable."""
+    """Sums over records: on the grid of those inside, and of projected coefficients; unusable ones."""
     with np.errstate(all="ignore"):
         integers, exponents, near, unusable = _placed(values, rule)
         # Exact, in any order of summation.

@@ -1,4 +1,4 @@
-"""Instructions that numba has no words for: sums by lanes, fetching ahead, the lowest bit."""
+"""Instructions that numba has no words for: sums by lanes, and fetching ahead."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import llvmlite.binding
-import numpy as np
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils, types
@@ -47,15 +46,6 @@ def _fetch(context: object, array: Type, place: Type) -> Instruction:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), write
-
-
-def _lowest(context: object, word: Type) -> Instruction:
-    """The place of the lowest bit of a 64-bit integer; 64 for zero."""
-
-    def write(context: object, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
-        return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-    return types.int64(types.int64), write
 
 
 def _spread(builder: ir.IRBuilder, number: Value) -> Value:
@@ -170,4 +160,3 @@ fetch = cast("Callable[[Numbers, int], None]", intrinsic(_fetch))
 lane_doubt = cast("Callable[[Numbers, Numbers], float]", intrinsic(_lane_doubt))
 lane_sum = cast("Callable[[Numbers, Floats], float]", intrinsic(_lane_sum))
 lane_square = cast("Callable[[Numbers, Floats, float, float], float]", intrinsic(_lane_square))
-lowest = cast("Callable[[np.int64], int]", intrinsic(_lowest))

@@ -10,11 +10,9 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum, lowest
+from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum
 from dpfda.numerics.numba_loops import LARGEST, UNSIGNED, compiled, is_finite
 
-# Integers of one bit each, from the lowest on.
-BITS = np.left_shift(np.int64(1), np.arange(64))
 # How many records ahead of those that are read others are fetched.
 AHEAD = 4
 # Records that are standardised together.
@@ -24,52 +22,25 @@ LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
 
 @compiled
-def _missing(row: Floats, start: int, stop: int) -> np.int64:
-    """Which of at most 64 entries are NaN, as bits."""
-    word = np.int64(0)
-    for k in range(UNSIGNED(start), UNSIGNED(stop)):
-        word |= BITS[k - UNSIGNED(start)] if row[k] != row[k] else np.int64(0)
-    return word
-
-
-@compiled
 def fill_gaps(row: Floats, grid: Floats) -> None:
     """Put straight lines into the gaps of a row, and the nearest value beyond its ends."""
-    size, one = row.size, np.int64(1)
-    for start in range(0, size, 64):
-        stop = min(start + 64, size)
-        word = _missing(row, start, stop)
-        while word:
-            place = lowest(word)
-            # The sum's carry runs over the bits of the gap, to the first that is none of it.
-            beyond = word + (one << place)
-            first, end, word = start + place, start + lowest(beyond), word & beyond
-            if end >= stop:
-                end = stop
-                while end < size and np.isnan(row[end]):
-                    end += 1
-            if end == size:
-                row[first:] = row[first - 1] if first else np.nan
-                return
-            if first == 0:
-                row[:end] = row[end]
-            else:
-                _line(row, grid, first, end)
-
-
-@compiled
-def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
-    """Put a straight line into a gap between two values."""
-    before, origin = row[first - 1], grid[first - 1]
-    slope = (row[end] - before) / (grid[end] - origin)
-    # Most gaps are short: a loop, which becomes one over vectors, would take several times as long.
-    row[first] = slope * (grid[first] - origin) + before
-    if end - first > 1:
-        row[first + 1] = slope * (grid[first + 1] - origin) + before
-    if end - first > 2:
-        row[first + 2] = slope * (grid[first + 2] - origin) + before
-    for k in range(first + 3, end):
-        row[k] = slope * (grid[k] - origin) + before
+    size, end = row.size, 0
+    while end < size:
+        first = end
+        while first < size and not np.isnan(row[first]):
+            first += 1
+        end = first
+        while end < size and np.isnan(row[end]):
+            end += 1
+        if end == size:
+            row[first:] = row[first - 1] if first else np.nan
+        elif first == 0:
+            row[:end] = row[end]
+        else:
+            before, origin = row[first - 1], grid[first - 1]
+            slope = (row[end] - before) / (grid[end] - origin)
+            for k in range(first, end):
+                row[k] = slope * (grid[k] - origin) + before
 
 
 @compiled
