@@ -122,10 +122,6 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
     return types.float64(row, weights, *others), write
 
 
-def _weighted(builder: ir.IRBuilder, number: Value, weight: Value) -> Value:
-    return builder.fmul(number, weight)
-
-
 def _squared(builder: ir.IRBuilder, number: Value, weight: Value, scale: Value, middle: Value) -> Value:
     # One operation or two: the scale is a power of two, or the middle is zero, and nothing is rounded.
     scaled = builder.fmul(number, scale, flags=("contract",))
@@ -133,13 +129,9 @@ def _squared(builder: ir.IRBuilder, number: Value, weight: Value, scale: Value, 
     return builder.fmul(builder.fmul(apart, apart), weight)
 
 
-def _doubtful(builder: ir.IRBuilder, number: Value, same: Value) -> Value:
-    return builder.fsub(number, same)
-
-
 def _lane_sum(context: object, row: Type, weights: Type) -> Instruction:
     """The sum of w_k x_k, by lanes."""
-    return _added(_weighted, row, weights)
+    return _added(ir.IRBuilder.fmul, row, weights)
 
 
 def _lane_square(context: object, row: Type, weights: Type, scale: Type, middle: Type) -> Instruction:
@@ -152,7 +144,7 @@ def _lane_doubt(context: object, row: Type, same: Type) -> Instruction:
 
     Written here: of x_k times zero, which may be added in any order, early compilers make zero.
     """
-    return _added(_doubtful, row, same)
+    return _added(ir.IRBuilder.fsub, row, same)
 
 
 # As they are called in what is compiled.
