@@ -12,7 +12,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.search import StagedPlans, staged_plan
-from dpfda.mean.settings import TwoLooks, is_one_look, mechanism_of_look, read_public_curves
+from dpfda.mean.settings import TwoLooks, is_one_look, mechanism_of_look, read_public_curves, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import LooksPlan, single
 from dpfda.mean.variants import (
@@ -242,6 +242,11 @@ class PrivateMean(InBlocks):
     def _looks(self) -> bool:
         """Whether the default may have two looks: not where a class has its own way to one sum."""
         return self._measures and isinstance(self.mechanism, str) and self.mechanism == "auto"
+
+    @property
+    def _staged(self) -> TwoLooks | Search | None:
+        """What makes records be read more than once."""
+        return strategy_of(self.bounds, self.mechanism)
 
     def plan(
         self, n: int, columns: Columns = POINTS, max_weight: float | None = None

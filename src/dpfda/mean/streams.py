@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
-from dpfda.bounds import Search
-from dpfda.mean.settings import TwoLooks, strategy_of
 from dpfda.mean.two_looks import single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
@@ -255,11 +253,6 @@ class InBlocks(Estimator):
     variance: Number
     release_: ReleasedMean | ReleasedPooledMean
     _embeds = True
-
-    @property
-    def _staged(self) -> TwoLooks | Search | None:
-        """What makes records be read more than once."""
-        return strategy_of(self.bounds, self.mechanism)
 
     @abstractmethod
     def _read(self, records: Container) -> Prepared[MeanPlan, Readable]:
