@@ -149,19 +149,17 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
 
     def work(rows: Cells) -> tuple[Objects, Objects, int]:
         inside, projected, unusable = np.zeros(points, object), np.zeros(size, object), 0
-        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
-        with np.errstate(all="ignore"):
-            # A few at a time: how many are projected is private, and memory is not to tell it.
-            for start in range(0, len(rows), step):
-                grid, beyond, bad = _sums(doubles(rows[start : start + step]), rule)
-                inside += grid
-                projected += beyond
-                unusable += bad
+        # A few at a time: how many are projected is private, and memory is not to tell it.
+        for start in range(0, len(rows), step):
+            grid, beyond, bad = _sums(doubles(rows[start : start + step]), rule)
+            inside += grid
+            projected += beyond
+            unusable += bad
         return inside, projected, unusable
 
     count = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD)
     # The threads are ours: BLAS with threads of its own beside them is several times slower.
-    with one_thread(scipy=False):
+    with one_thread():
         parts = compiled.in_threads(work, np.array_split(values, count))
     inside, projected, unusable = (sum(each) for each in zip(*parts, strict=True))
     taken = exact_product(rule.matrix.T.astype(np.int64), inside.tolist())
@@ -170,13 +168,14 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
 
 def _sums(values: Floats, rule: L1Rule) -> tuple[Integers, Integers, int]:
     """Sums over records: on the grid of those inside, and of projected coefficients; unusable ones."""
-    integers, exponents, near, unusable = _placed(values, rule)
-    # Exact, in any order of summation.
-    coefficients = integers @ rule.matrix
-    units = np.ceil(np.abs(coefficients) * math.ldexp(1.0, -rule.shift)).sum(axis=1)
-    inside = near & (units <= rule.radius)
-    rows = Rows(coefficients[~inside], exponents[~inside] - rule.ball.exponent)
-    projected = rule.projected.clip(rows).sum(axis=0)
+    with np.errstate(all="ignore"):
+        integers, exponents, near, unusable = _placed(values, rule)
+        # Exact, in any order of summation.
+        coefficients = integers @ rule.matrix
+        units = np.ceil(np.abs(coefficients) * math.ldexp(1.0, -rule.shift)).sum(axis=1)
+        inside = near & (units <= rule.radius)
+        rows = Rows(coefficients[~inside], exponents[~inside] - rule.ball.exponent)
+        projected = rule.projected.clip(rows).sum(axis=0)
     return integers[inside].sum(axis=0).astype(np.int64), projected, unusable
 
 
