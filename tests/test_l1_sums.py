@@ -13,7 +13,6 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from dpfda import PrivateMean
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, FourierBasis, KernelBasis
 from dpfda.bounds import L1Ball, L2Ball, l1_rule, l1_sum, l1sums
-from dpfda.numerics import compiled
 
 GRID = np.linspace(0.0, 1.0, 60)
 BASES = {
@@ -174,13 +173,10 @@ def test_a_rule_for_fewer_functions_makes_the_same_leading_integers_of_records_i
     assert l1_sum(records, rule.truncated(9))[0] == l1_sum(records, rule)[0][:9]
 
 
-def test_the_whole_way_is_the_same_in_blocks_and_threads_of_any_size(monkeypatch):
+def test_the_whole_way_is_the_same_in_blocks_of_any_size(monkeypatch):
     records = kinds_of_records(BASES["matern"], 1.0, 8, 400)
     mean = PrivateMean(1.0, bounds=L1Ball(1.0), basis=BASES["matern"], mechanism="laplace")
     plain = mean.prepare(records).total.with_noise([0] * 60)
     assert mean.prepare(records.astype(">f8")).total.with_noise([0] * 60) == plain
     monkeypatch.setattr(l1sums, "NUMBERS_AT_ONCE", 60)
-    assert mean.prepare(records).total.with_noise([0] * 60) == plain
-    monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 6000)
-    monkeypatch.setattr(compiled.os, "sched_getaffinity", lambda _: range(8), raising=False)
     assert mean.prepare(records).total.with_noise([0] * 60) == plain

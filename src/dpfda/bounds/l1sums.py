@@ -26,12 +26,11 @@ import numpy as np
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.ongrid import EXPONENT_RANGE, WEIGHT_RANGE, OnInterval
 from dpfda.bounds.stated import Bound, L1Ball
-from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import exact_product
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, Objects, doubles
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.embedding import OwnTransform, Rows
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, square_lengths
-from dpfda.numerics.speed import one_thread, remembered
+from dpfda.numerics.speed import remembered
 
 # How many times the radius a record on the public grid may be long.
 LONGEST = 4
@@ -145,23 +144,15 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
     unusable : int
         Number of records with NaN, infinity or an integer of 2^53 or more; each counted as zero.
     """
-    (points, size), step = rule.matrix.shape, max(1, NUMBERS_AT_ONCE // len(rule.matrix))
-
-    def work(rows: Cells) -> tuple[Objects, Objects, int]:
-        inside, projected, unusable = np.zeros(points, object), np.zeros(size, object), 0
-        # A few at a time: how many are projected is private, and memory is not to tell it.
-        for start in range(0, len(rows), step):
-            grid, beyond, bad = _sums(doubles(rows[start : start + step]), rule)
-            inside += grid
-            projected += beyond
-            unusable += bad
-        return inside, projected, unusable
-
-    count = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD)
-    # The threads are ours: BLAS with threads of its own beside them is several times slower.
-    with one_thread():
-        parts = compiled.in_threads(work, np.array_split(values, count))
-    inside, projected, unusable = (sum(each) for each in zip(*parts, strict=True))
+    points, size = rule.matrix.shape
+    inside, projected = np.zeros(points, dtype=object), np.zeros(size, dtype=object)
+    # A few at a time: how many are projected is private, and memory is not to tell it.
+    step, unusable = max(1, NUMBERS_AT_ONCE // points), 0
+    for start in range(0, values.shape[0], step):
+        grid, beyond, bad = _sums(doubles(values[start : start + step]), rule)
+        inside += grid
+        projected += beyond
+        unusable += bad
     taken = exact_product(rule.matrix.T.astype(np.int64), inside.tolist())
     return [a + (b << rule.shift) for a, b in zip(taken, projected.tolist(), strict=True)], unusable
 
