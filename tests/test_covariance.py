@@ -930,7 +930,7 @@ class TestRefusals:
 
 @pytest.mark.parametrize("center", ["bound", "private", "pairs"])
 @pytest.mark.parametrize("bounds", [(-1, 1), L2Ball(3.0)])
-def test_deviations_are_the_same_to_the_last_bit_in_blocks_of_any_size(center, bounds, monkeypatch):
+def test_deviations_of_many_curves_are_those_of_few_to_the_last_bit(center, bounds, monkeypatch):
     generator = np.random.default_rng(5)
     curves = generator.normal(size=(1100, 7)) * 10.0 ** generator.uniform(-3, 3, (1100, 1))
     curves[::9] *= 10.0 ** generator.uniform(-320, 304, (123, 1))
@@ -938,12 +938,11 @@ def test_deviations_are_the_same_to_the_last_bit_in_blocks_of_any_size(center, b
     prepared = PrivateCovariance(1.0, bounds=bounds, center=center).prepare(curves)
     stage, _ = first_stage(prepared, prepared.plan.certified())
     found = []
-    for block in (1024, 100):
-        monkeypatch.setattr(publishing, "BLOCK", block)
+    for large in (curves.size + 1, 1):
+        monkeypatch.setattr(publishing, "LARGE", large)
         lengths, rows = publishing.measured(prepared.total, stage)
         total = outer_sum(prepared.total, stage, stage.components).through(lambda matrix: matrix)
-        parts = [np.concatenate(part).tolist() for part in zip(*rows, strict=True)]
-        found.append((lengths.tolist(), parts, total))
+        found.append((lengths.tolist(), [[part.tolist() for part in some] for some in rows], total))
     assert found[0] == found[1]
 
 

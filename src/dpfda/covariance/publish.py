@@ -51,6 +51,7 @@ from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
+from dpfda.spine.sums import LARGE
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
 BLOCK = 1024
@@ -309,7 +310,18 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
     analysis = plan.basis.analysis
     public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
-    public = public[:, :components]
+    public, unit = public[:, :components], exponent - bits
+    if curves.values.size >= LARGE and curves.usable.all():
+        from dpfda.numerics import numba_coefficients as loops
+
+        zero = np.zeros(public.shape[0])
+        lower, upper, center = lower + zero, upper + zero, center + zero
+        integers, shifts = np.empty((BLOCK, public.shape[0])), np.empty(BLOCK, dtype=np.int64)
+        for start in range(0, curves.usable.size, BLOCK):
+            block = curves.values[start : start + BLOCK]
+            loops.on_own_grids(block, lower, upper, center, bits, integers, shifts)
+            yield Rows(integers[: len(block)] @ public, unit - shifts[: len(block)])
+        return
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
