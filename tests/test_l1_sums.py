@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import PrivateMean
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, FourierBasis, KernelBasis
-from dpfda.bounds import L1Ball, L2Ball, l1_rule, l1_sum, l1sums
+from dpfda.bounds import L1Ball, L2Ball, l1_rule, l1_sum
+from dpfda.numerics import compiled
 
 GRID = np.linspace(0.0, 1.0, 60)
 BASES = {
@@ -45,7 +46,7 @@ def kinds_of_records(basis, radius: float, seed: int, count: int) -> np.ndarray:
 
 def contributions(records: np.ndarray, rule) -> list[list[int]]:
     """What each record adds, alone."""
-    return [l1_sum(record[None, :], rule)[0] for record in records]
+    return [l1_sum(record[None, :], rule, compile=False)[0] for record in records]
 
 
 def norm(integers: list[int]) -> int:
@@ -67,14 +68,15 @@ def test_no_record_adds_more_than_the_radius_and_some_add_all_of_it(kind, radius
 
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("radius", [1e-90, 0.7, 1e90])
-def test_sums_are_those_of_each_record_alone(kind, radius):
+def test_compiled_sums_are_those_of_each_record_alone(kind, radius):
     basis = BASES[kind]
     rule = l1_rule(L1Ball(radius), basis)
     records = kinds_of_records(basis, radius, 2, 90)
     expected = np.sum(np.array(contributions(records, rule), dtype=object), axis=0).tolist()
-    assert l1_sum(records, rule) == (expected, 0)
+    for compile in (True, False):
+        assert l1_sum(records, rule, compile=compile) == (expected, 0)
     single = records.astype(np.float32) if radius == 0.7 else records
-    assert l1_sum(single, rule) == l1_sum(single.astype(float), rule)
+    assert l1_sum(single, rule, compile=True) == l1_sum(single.astype(float), rule, compile=False)
 
 
 @pytest.mark.parametrize("components", [20, 32, 60])
@@ -90,19 +92,20 @@ def test_sums_are_those_of_each_record_alone(kind, radius):
 )
 @example(cells=[1.7e308] * 8, seed=0, radius=1e-100)
 @example(cells=[5e-324, 1e300, np.nan], seed=1, radius=1e100)
-def test_hostile_records_become_the_same_integers_together_and_apart(components, cells, seed, radius):
+def test_hostile_records_become_the_same_integers_by_both_roads(components, cells, seed, radius):
     rule = l1_rule(L1Ball(radius), BASES["matern"]).truncated(components)
     generator = np.random.default_rng(seed)
     records = kinds_of_records(BASES["matern"], radius, seed, 19)
     records[:5] = 10.0 ** generator.uniform(-300, 300, (5, 1)) * generator.normal(size=(5, 60))
     records.ravel()[generator.integers(0, records.size, len(cells))] = cells
     bad = int(np.sum(~np.isfinite(records).all(axis=1)))
-    total, unusable = l1_sum(records, rule)
-    assert unusable == bad
-    assert norm(total) <= 19 * rule.ball.radius
+    made = [l1_sum(records, rule, compile=compile) for compile in (True, False)]
+    assert made[0] == made[1]
+    assert made[0][1] == bad
+    assert norm(made[0][0]) <= 19 * rule.ball.radius
     usable = records[np.isfinite(records).all(axis=1)]
-    parts = [l1_sum(part, rule)[0] for part in (usable[:3], usable[3:][::-1])]
-    assert [a + b for a, b in zip(*parts, strict=True)] == total
+    parts = [l1_sum(part, rule, compile=True)[0] for part in (usable[:3], usable[3:][::-1])]
+    assert [a + b for a, b in zip(*parts, strict=True)] == made[0][0]
 
 
 def test_memory_does_not_tell_how_many_records_are_far_outside():
@@ -110,9 +113,9 @@ def test_memory_does_not_tell_how_many_records_are_far_outside():
     signs = np.where(np.arange(60) % 2, 1.0, -1.0)
     for size in (0.01, 1.7e308):
         records = np.tile(size * signs, (60_000, 1))
-        one = l1_sum(records[:1], rule)[0]
+        one = l1_sum(records[:1], rule, compile=True)[0]
         tracemalloc.start()
-        made = l1_sum(records, rule)
+        made = l1_sum(records, rule, compile=True)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert made == ([60_000 * integer for integer in one], 0)
@@ -173,10 +176,14 @@ def test_a_rule_for_fewer_functions_makes_the_same_leading_integers_of_records_i
     assert l1_sum(records, rule.truncated(9))[0] == l1_sum(records, rule)[0][:9]
 
 
-def test_the_whole_way_is_the_same_in_blocks_of_any_size(monkeypatch):
+def test_the_whole_way_is_the_same_compiled_or_not(monkeypatch):
     records = kinds_of_records(BASES["matern"], 1.0, 8, 400)
     mean = PrivateMean(1.0, bounds=L1Ball(1.0), basis=BASES["matern"], mechanism="laplace")
     plain = mean.prepare(records).total.with_noise([0] * 60)
+    monkeypatch.setattr(compiled, "WORTHWHILE", 0)
+    assert mean.prepare(records).total.with_noise([0] * 60) == plain
     assert mean.prepare(records.astype(">f8")).total.with_noise([0] * 60) == plain
-    monkeypatch.setattr(l1sums, "NUMBERS_AT_ONCE", 60)
+    # Threads, and blocks that are kept for a product.
+    monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 6000)
+    monkeypatch.setattr(compiled, "NUMBERS_AT_ONCE", 60)
     assert mean.prepare(records).total.with_noise([0] * 60) == plain

@@ -20,17 +20,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.ongrid import EXPONENT_RANGE, WEIGHT_RANGE, OnInterval
 from dpfda.bounds.stated import Bound, L1Ball
+from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import exact_product
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import OwnTransform, Rows
-from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, square_lengths
-from dpfda.numerics.speed import remembered
+from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, ROWS_AT_ONCE, square_lengths
+from dpfda.numerics.speed import one_thread, remembered
 
 # How many times the radius a record on the public grid may be long.
 LONGEST = 4
@@ -86,6 +89,15 @@ class L1Rule:
         return replace(self, matrix=self.matrix[:, :components].copy())
 
 
+class Parts(NamedTuple):
+    """Sums over records: on the grid of those inside, and of projected coefficients. Private."""
+
+    grid: Integers
+    projected: Integers
+    unusable: int
+    careful: Integers
+
+
 def l1_rule(bound: Bound, basis: OnInterval) -> L1Rule | None:
     """The rule for a bound and the functions of a basis.
 
@@ -127,7 +139,7 @@ def _l1_rule(bound: L1Ball, basis: OnInterval) -> L1Rule | None:
     return L1Rule(np.ascontiguousarray(scaled), weights, exponent, limit, long, projected, shift)
 
 
-def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
+def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[list[int], int]:
     """Sum of the integers of records.
 
     Parameters
@@ -136,6 +148,9 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
         Private.
     rule : L1Rule
         Public.
+    compile : bool, optional
+        Use the compiled loops; by default for many numbers. The result is the
+        same.
 
     Returns
     -------
@@ -144,37 +159,41 @@ def l1_sum(values: Cells, rule: L1Rule) -> tuple[list[int], int]:
     unusable : int
         Number of records with NaN, infinity or an integer of 2^53 or more; each counted as zero.
     """
+    chosen = compiled.worthwhile(values.size) if compile is None else compile
     points, size = rule.matrix.shape
     inside, projected = np.zeros(points, dtype=object), np.zeros(size, dtype=object)
-    # A few at a time: how many are projected is private, and memory is not to tell it.
-    step, unusable = max(1, NUMBERS_AT_ONCE // points), 0
+    few = max(1, NUMBERS_AT_ONCE // points)
+    step, unusable = ROWS_AT_ONCE if chosen else few, 0
     for start in range(0, values.shape[0], step):
-        grid, beyond, bad = _sums(doubles(values[start : start + step]), rule)
-        inside += grid
-        projected += beyond
-        unusable += bad
+        block = values[start : start + step]
+        parts = _in_threads(block, rule) if chosen else _sums(doubles(block), rule)
+        unusable += parts.unusable
+        # A few at a time: how many there are is private, and memory is not to tell it.
+        left = np.split(parts.careful, range(few, parts.careful.size, few))
+        for part in (parts, *(_sums(doubles(block[rows]), rule) for rows in left)):
+            inside += part.grid
+            projected += part.projected
     taken = exact_product(rule.matrix.T.astype(np.int64), inside.tolist())
     return [a + (b << rule.shift) for a, b in zip(taken, projected.tolist(), strict=True)], unusable
 
 
-def _sums(values: Floats, rule: L1Rule) -> tuple[Integers, Integers, int]:
-    """Sums over records: on the grid of those inside, and of projected coefficients; unusable ones."""
+def _sums(values: Floats, rule: L1Rule) -> Parts:
+    """The sums of a block of records, by NumPy."""
     with np.errstate(all="ignore"):
         integers, exponents, near, unusable = _placed(values, rule)
         # Exact, in any order of summation.
         coefficients = integers @ rule.matrix
-        units = np.ceil(np.abs(coefficients) * math.ldexp(1.0, -rule.shift)).sum(axis=1)
+        units = np.ceil(np.ldexp(np.abs(coefficients), -rule.shift)).sum(axis=1)
         inside = near & (units <= rule.radius)
         rows = Rows(coefficients[~inside], exponents[~inside] - rule.ball.exponent)
         projected = rule.projected.clip(rows).sum(axis=0)
-    return integers[inside].sum(axis=0).astype(np.int64), projected, unusable
+    totals = integers[inside].sum(axis=0).astype(np.int64)
+    return Parts(totals, projected, unusable, np.empty(0, dtype=np.int64))
 
 
 def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Flags, int]:
     """Rows on the public grid, long ones on their own; exponents, which are near, unusable ones."""
-    # A product with a power of two that is a float is what ldexp gives.
-    integers = values * math.ldexp(1.0, rule.exponent)
-    np.rint(integers, out=integers)
+    integers = np.rint(np.ldexp(values, rule.exponent))
     exponents = np.zeros(len(values), dtype=np.int64)
     near = square_lengths(integers, rule.weights) <= rule.limit * rule.limit
     usable = near | np.isfinite(values).all(axis=1)
@@ -183,3 +202,44 @@ def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Flags, int]
     integers[long] = np.rint(np.ldexp(values[long], shifts[:, None]))
     exponents[long] = rule.exponent - shifts
     return integers, exponents, near | ~usable, int(np.count_nonzero(~usable))
+
+
+def _in_threads(values: Cells, rule: L1Rule) -> Parts:
+    """The sums of records by compiled loops; those in `careful` are left to the caller."""
+    # No thread without a row, however long the rows.
+    wanted = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD, len(values))
+    ends = np.linspace(0, len(values), max(1, wanted) + 1).astype(np.int64).tolist()
+    # The threads are ours: BLAS with threads of its own beside them is several times slower.
+    with one_thread():
+        parts = compiled.in_threads(lambda part: _compiled(values, part, rule), [*pairwise(ends)])
+    grid, projected, unusable, careful = zip(*parts, strict=True)
+    return Parts(np.sum(grid, axis=0), np.sum(projected, axis=0), sum(unusable), np.concatenate(careful))
+
+
+def _compiled(values: Cells, part: tuple[int, int], rule: L1Rule) -> Parts:
+    """The same of some rows, as many at a time as stay in the processor's cache."""
+    from dpfda.numerics import numba_coefficients as loops
+
+    (first, last), (points, size) = part, rule.matrix.shape
+    rows = max(64, compiled.NUMBERS_AT_ONCE // points)
+    integers, coefficients = np.empty((rows, points)), np.empty((rows, size))
+    exponents, near, careful = np.empty(rows, np.int64), np.empty(rows, bool), np.empty(rows, bool)
+    grid, projected = np.zeros(points, np.int64), np.zeros(size, np.int64)
+    weights, unusable, left = np.array(rule.weights), 0, [np.empty(0, dtype=np.int64)]
+    # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+    with np.errstate(all="ignore"):
+        for start in range(first, last, rows):
+            block = values[start : min(start + rows, last)]
+            block, some = block if is_direct(block) else doubles(block), slice(len(block))
+            sums = np.zeros(points), np.zeros(size)
+            loops.place(block, weights, rule.exponent, rule.limit, integers, near)
+            unusable += loops.place_long(block, rule.exponent, rule.bits, integers, exponents, near)
+            np.matmul(integers[some], rule.matrix, out=coefficients[some])
+            loops.add_up(
+                integers, coefficients[some], exponents, near, rule.shift, float(rule.radius), careful,
+                *sums,
+            )  # fmt: skip
+            grid += sums[0].astype(np.int64)
+            projected += sums[1].astype(np.int64)
+            left.append(start + np.flatnonzero(careful[some]))
+    return Parts(grid, projected, unusable, np.concatenate(left))

@@ -43,8 +43,9 @@ def _compile(
 
 
 compiled = _compile
-# Where the result does not depend on whether operations are fused.
+# Where the result does not depend on whether operations are fused, or on the order of a sum either.
 fusing = partial(_compile, fastmath={"contract"})
+in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
 
 
 @compiled
