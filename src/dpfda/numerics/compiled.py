@@ -103,9 +103,15 @@ def read_and_sum(
     refused, found : int
         Records that are not finite, and those that were found unusable now.
     """
+    complete, standardize, *_, whole, flat = reading
+    alone = standardize and not complete and not units[1].size
+    if alone:
+        # The loop that adds them does it.
+        reading = (False, False, *reading[2:])
 
     def summing() -> tuple[Take, Floats]:
-        totals, add = np.zeros(rule.center.size), _loop_of(rule)
+        totals = np.zeros(rule.center.size)
+        add = _standardizing_loop_of(rule, whole, flat) if alone else _loop_of(rule)
         return lambda rows, usable=UNMARKED: add(rows, totals, usable), totals
 
     totals, refused, found = _read(values, summing, reading, units, unusable)
@@ -164,10 +170,12 @@ def _read(
             own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
             # Threads mark records each of its own.
             mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
-        if standardize or (complete and starts.size):
+        if complete and starts.size:
             return result, *_read_part(mine, take, reading, own, marks)
         if starts.size:
-            return result, *_average_part(mine, take, own, marks)
+            return result, *_average_part(mine, take, reading, own, marks)
+        if standardize:
+            return result, *_read_part(mine, take, reading, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 
     made = in_threads(work, ends[:-1].tolist(), ends[1:].tolist())
@@ -196,19 +204,27 @@ def _fill_part(values: Numbers, take: Take, grid: Floats | None) -> tuple[int, i
     return refused, refused
 
 
-def _average_part(values: Numbers, take: Take, units: Units, unusable: Flags) -> tuple[int, int]:
-    """`_read` of averages of records as they are, each read once, where it lies."""
+def _average_part(
+    values: Numbers, take: Take, reading: Reading, units: Units, unusable: Flags
+) -> tuple[int, int]:
+    """`_read` of averages of records, standardised or as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units
 
-    (order, starts, sizes), refused = units, 0
-    step = min(sizes.size, max(1, MORE_AT_ONCE // values.shape[1]))
-    averages = np.empty((step, values.shape[1]))
+    (_, standardize, _, weights, whole, flat), (order, starts, sizes) = reading, units
+    points, refused, found, weights = values.shape[1], 0, 0, np.array(weights)
+    step = min(sizes.size, max(1, MORE_AT_ONCE // points))
+    averages = np.empty((step + 1, points))
     for first in range(0, sizes.size, step):
         some = sizes[first : first + step]
-        own, made = starts[first : first + some.size + 1], averages[: some.size]
-        refused += numba_units.average_where_they_lie(values, order, own, some, unusable, made)
-        take(made)
-    return refused, refused
+        own = starts[first : first + some.size + 1]
+        common = values, order, own, some, unusable
+        if standardize:
+            more, new = numba_units.average_standardized(*common, weights, whole, flat, averages)
+        else:
+            more = new = numba_units.average_where_they_lie(*common, averages[: some.size])
+        refused, found = refused + more, found + new
+        take(averages[: some.size])
+    return refused, found
 
 
 def _loop_of(rule: Rule) -> Callable[..., int]:
@@ -217,15 +233,32 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
 
     shrinks = math.isfinite(rule.limit)
     loop: Callable[..., int] = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
-    # Copies are all contiguous and may be written to: for another kind a loop is compiled anew.
-    center, halves, weights = map(np.array, (rule.center, rule.half_widths, rule.weights))
-    scale = rule.scale if shrinks else np.full(center.size, rule.scale)
-    numbers = (center, halves, weights, scale, float(rule.limit))
+    *public, scales, limit = _public(rule)
+    numbers = (*public, rule.scale if shrinks else scales, limit)
 
     def add(rows: Numbers, totals: Floats, usable: Flags = UNMARKED) -> int:
         return int(loop(rows, *numbers, totals, usable))
 
     return add
+
+
+def _standardizing_loop_of(rule: Rule, whole: float, flat: float) -> Callable[..., int]:
+    """The same of records that are standardised first."""
+    from dpfda.numerics import numba_units
+
+    public = _public(rule)
+
+    def add(rows: Numbers, totals: Floats, usable: Flags) -> int:
+        return int(numba_units.standardize_and_add(rows, whole, flat, public, totals))
+
+    return add
+
+
+def _public(rule: Rule) -> tuple[Floats, Floats, Floats, Floats, float]:
+    """Center, half-widths, weights, scales and limit of a rule."""
+    # Copies are all contiguous and may be written to: for another kind a loop is compiled anew.
+    center, halves, weights = map(np.array, (rule.center, rule.half_widths, rule.weights))
+    return center, halves, weights, np.full(center.size, rule.scale), float(rule.limit)
 
 
 def _read_part(

@@ -1,4 +1,4 @@
-"""Instructions that numba has no words for: sums by lanes, and fetching ahead."""
+"""Instructions that numba has no words for: sums by lanes, fetching ahead, the lowest bit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import llvmlite.binding
+import numpy as np
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils, types
@@ -46,6 +47,15 @@ def _fetch(context: object, array: Type, place: Type) -> Instruction:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), write
+
+
+def _lowest(context: object, word: Type) -> Instruction:
+    """The place of the lowest bit of a 64-bit integer; 64 for zero."""
+
+    def write(context: object, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.int64(types.int64), write
 
 
 def _spread(builder: ir.IRBuilder, number: Value) -> Value:
@@ -122,6 +132,10 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
     return types.float64(row, weights, *others), write
 
 
+def _weighted(builder: ir.IRBuilder, number: Value, weight: Value) -> Value:
+    return builder.fmul(number, weight)
+
+
 def _squared(builder: ir.IRBuilder, number: Value, weight: Value, scale: Value, middle: Value) -> Value:
     # One operation or two: the scale is a power of two, or the middle is zero, and nothing is rounded.
     scaled = builder.fmul(number, scale, flags=("contract",))
@@ -129,9 +143,13 @@ def _squared(builder: ir.IRBuilder, number: Value, weight: Value, scale: Value, 
     return builder.fmul(builder.fmul(apart, apart), weight)
 
 
+def _doubtful(builder: ir.IRBuilder, number: Value, same: Value) -> Value:
+    return builder.fsub(number, same)
+
+
 def _lane_sum(context: object, row: Type, weights: Type) -> Instruction:
     """The sum of w_k x_k, by lanes."""
-    return _added(ir.IRBuilder.fmul, row, weights)
+    return _added(_weighted, row, weights)
 
 
 def _lane_square(context: object, row: Type, weights: Type, scale: Type, middle: Type) -> Instruction:
@@ -144,7 +162,7 @@ def _lane_doubt(context: object, row: Type, same: Type) -> Instruction:
 
     Written here: of x_k times zero, which may be added in any order, early compilers make zero.
     """
-    return _added(ir.IRBuilder.fsub, row, same)
+    return _added(_doubtful, row, same)
 
 
 # As they are called in what is compiled.
@@ -152,3 +170,4 @@ fetch = cast("Callable[[Numbers, int], None]", intrinsic(_fetch))
 lane_doubt = cast("Callable[[Numbers, Numbers], float]", intrinsic(_lane_doubt))
 lane_sum = cast("Callable[[Numbers, Floats], float]", intrinsic(_lane_sum))
 lane_square = cast("Callable[[Numbers, Floats, float, float], float]", intrinsic(_lane_square))
+lowest = cast("Callable[[np.int64], int]", intrinsic(_lowest))

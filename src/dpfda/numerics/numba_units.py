@@ -10,37 +10,73 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum
-from dpfda.numerics.numba_loops import LARGEST, UNSIGNED, compiled, is_finite
+from dpfda.numerics.numba_lanes import fetch, lane_square, lane_sum, lowest
+from dpfda.numerics.numba_loops import (
+    LARGEST,
+    UNSIGNED,
+    clip_and_add,
+    compiled,
+    is_finite,
+    shrink_and_add,
+)
 
+# Integers of one bit each, from the lowest on.
+BITS = np.left_shift(np.int64(1), np.arange(64))
 # How many records ahead of those that are read others are fetched.
 AHEAD = 4
-# Records that are standardised together.
-FEW = 8
+# Records that are standardised together, and numbers that are added up then.
+FEW, NUMBERS = 8, 2**14
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
 
 @compiled
+def _missing(row: Floats, start: int, stop: int) -> np.int64:
+    """Which of at most 64 entries are NaN, as bits."""
+    word = np.int64(0)
+    for k in range(UNSIGNED(start), UNSIGNED(stop)):
+        word |= BITS[k - UNSIGNED(start)] if row[k] != row[k] else np.int64(0)
+    return word
+
+
+@compiled
 def fill_gaps(row: Floats, grid: Floats) -> None:
     """Put straight lines into the gaps of a row, and the nearest value beyond its ends."""
-    size, end = row.size, 0
-    while end < size:
-        first = end
-        while first < size and not np.isnan(row[first]):
-            first += 1
-        end = first
-        while end < size and np.isnan(row[end]):
-            end += 1
-        if end == size:
-            row[first:] = row[first - 1] if first else np.nan
-        elif first == 0:
-            row[:end] = row[end]
-        else:
-            before, origin = row[first - 1], grid[first - 1]
-            slope = (row[end] - before) / (grid[end] - origin)
-            for k in range(first, end):
-                row[k] = slope * (grid[k] - origin) + before
+    size, one = row.size, np.int64(1)
+    for start in range(0, size, 64):
+        stop = min(start + 64, size)
+        word = _missing(row, start, stop)
+        while word:
+            place = lowest(word)
+            # The sum's carry runs over the bits of the gap, to the first that is none of it.
+            beyond = word + (one << place)
+            first, end, word = start + place, start + lowest(beyond), word & beyond
+            if end >= stop:
+                end = stop
+                while end < size and np.isnan(row[end]):
+                    end += 1
+            if end == size:
+                row[first:] = row[first - 1] if first else np.nan
+                return
+            if first == 0:
+                row[:end] = row[end]
+            else:
+                _line(row, grid, first, end)
+
+
+@compiled
+def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
+    """Put a straight line into a gap between two values."""
+    before, origin = row[first - 1], grid[first - 1]
+    slope = (row[end] - before) / (grid[end] - origin)
+    # Most gaps are short: a loop, which becomes one over vectors, would take several times as long.
+    row[first] = slope * (grid[first] - origin) + before
+    if end - first > 1:
+        row[first + 1] = slope * (grid[first + 1] - origin) + before
+    if end - first > 2:
+        row[first + 2] = slope * (grid[first + 2] - origin) + before
+    for k in range(first + 3, end):
+        row[k] = slope * (grid[k] - origin) + before
 
 
 @compiled
@@ -114,6 +150,34 @@ def standardize(
             if not good:
                 made[i] = np.nan
                 refused += int(not is_finite(some[i]))
+    return refused
+
+
+@compiled
+def standardize_and_add(
+    records: Numbers,
+    whole: float,
+    flat: float,
+    rule: tuple[Floats, Floats, Floats, Floats, float],
+    totals: Floats,
+) -> int:
+    """Standardise records and add their integers, as many at a time as stay in the processor's cache.
+
+    rule: Center, half-widths, weights, scales and limit, as of `clip_and_add`. The others are as of
+        `standardize`.
+    Returns the number of records that are not finite.
+    """
+    center, half_widths, weights, scales, limit = rule
+    size, refused = 1 + NUMBERS // weights.size, 0
+    rows, usable = np.empty((size, weights.size)), np.empty(size, dtype=np.bool_)
+    for start in range(0, records.shape[0], size):
+        some = records[start : start + size]
+        made = rows[: some.shape[0]]
+        refused += standardize(some, made, usable, weights, whole, flat)
+        if limit < np.inf:
+            shrink_and_add(made, center, half_widths, weights, scales[0], limit, totals, usable[:0])
+        else:
+            clip_and_add(made, center, half_widths, weights, scales, limit, totals, usable[:0])
     return refused
 
 
@@ -268,3 +332,44 @@ def average_where_they_lie(
         else:
             mean[:] = np.nan
     return found
+
+
+@compiled
+def average_standardized(
+    values: Numbers,
+    order: Integers,
+    starts: Integers,
+    sizes: Integers,
+    unusable: Flags,
+    weights: Floats,
+    whole: float,
+    flat: float,
+    units: Floats,
+) -> tuple[int, int]:
+    """The same of records that are standardised first; returns how many are not finite too.
+
+    units: array (units + 1, m). With a row behind that is not used.
+    weights, whole, flat: As of `standardize`.
+    """
+    size, made, refused, found = 1 + NUMBERS // weights.size, 0, 0, 0
+    some, shapes = np.empty((size, weights.size), values.dtype), np.empty((size, weights.size))
+    good, last = np.empty(size, dtype=np.bool_), starts[-1] - 1
+    units[0] = 0.0
+    for first in range(starts[0], starts[-1], size):
+        count = min(size, starts[-1] - first)
+        rows = values[first : first + count]
+        if order.size:
+            for i in range(count):
+                row, ahead = values[order[first + i]], values[order[min(first + i + AHEAD, last)]]
+                for k in range(0, row.size, 8):
+                    fetch(ahead, k)
+                for k in range(UNSIGNED(row.size)):
+                    some[i, k] = row[k]
+            rows = some[:count]
+        refused += standardize(rows, shapes[:count], good, weights, whole, flat)
+        for i in range(count):
+            number = order[first + i] if order.size else first + i
+            found += int(not good[i] and not unusable[number])
+            unusable[number] = not good[i]
+        made += average(shapes[:count], good[:count], first, starts, sizes, made, units[made:])
+    return refused, found
