@@ -24,22 +24,24 @@ class Axis(ABC):
     """One kind of functions on [0, 1], orthonormal there; function n is the n-th, from zero."""
 
     kind: ClassVar[str]
+    # Half periods of the first function.
+    first: ClassVar[int] = 0
 
-    @abstractmethod
     def count(self, points: int) -> int:
         """How many functions a grid of this many midpoints resolves."""
+        return points - self.first
 
-    @abstractmethod
     def points_for(self, count: int) -> int:
         """The fewest midpoints that resolve this many functions."""
+        return count + self.first
 
-    @abstractmethod
     def numbers(self, index: Integers) -> Integers:
         """Mode numbers for people: half periods of a cosine or sine; periods, negative for a sine."""
+        return index + self.first
 
-    @abstractmethod
     def half_periods(self, count: int) -> Floats:
         """Frequencies (count,) in half periods over the axis."""
+        return np.arange(self.first, self.first + count, dtype=np.float64)
 
     def shifts(self, count: int) -> Floats:
         """By how many half periods (count,) functions are ahead of cosines."""
@@ -72,18 +74,6 @@ class CosineAxis(Axis):
 
     kind = "cosine"
 
-    def count(self, points: int) -> int:
-        return points
-
-    def points_for(self, count: int) -> int:
-        return count
-
-    def numbers(self, index: Integers) -> Integers:
-        return index
-
-    def half_periods(self, count: int) -> Floats:
-        return np.arange(count, dtype=np.float64)
-
     def analyse(self, values: Floats, axis: int) -> Floats:
         return np.asarray(scipy.fft.dct(values, type=2, axis=axis, norm="ortho", workers=1))
 
@@ -96,18 +86,7 @@ class SineAxis(Axis):
     """2^(1/2) sin((n + 1) pi x): zero at both ends (Dirichlet)."""
 
     kind = "sine"
-
-    def count(self, points: int) -> int:
-        return points - 1
-
-    def points_for(self, count: int) -> int:
-        return count + 1
-
-    def numbers(self, index: Integers) -> Integers:
-        return index + 1
-
-    def half_periods(self, count: int) -> Floats:
-        return np.arange(1.0, count + 1)
+    first = 1
 
     def shifts(self, count: int) -> Floats:
         return np.full(count, -0.5)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
-from dpfda.bounds import Search
-from dpfda.mean.settings import TwoLooks
 from dpfda.mean.two_looks import single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
@@ -256,18 +254,9 @@ class InBlocks(Estimator):
     release_: ReleasedMean | ReleasedPooledMean
     _embeds = True
 
-    @property
-    @abstractmethod
-    def _staged(self) -> TwoLooks | Search | None:
-        """What makes records be read more than once."""
-
     @abstractmethod
     def _read(self, records: Container) -> Prepared[MeanPlan, Readable]:
         """The plan of one mean, and its records, of which the shape alone was looked at."""
-
-    @abstractmethod
-    def prepare(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
-        """Everything before the noise: check, embed, clip, round, add up."""
 
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:

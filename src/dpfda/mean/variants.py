@@ -25,7 +25,7 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.settings import TwoLooks
+from dpfda.mean.settings import TwoLooks, strategy_of
 from dpfda.mean.streams import InBlocks
 from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.mean.vector.together import publish_together
@@ -150,7 +150,8 @@ def prepare_weighted(
     """Everything before the noise. The result is private."""
     given = check_weights(weights)
     alone = records.groups is None and estimator.variance is None
-    refuse_weights(estimator._staged, alone and not records.on_cluster and not records.irregular)
+    strategy = strategy_of(estimator.bounds, estimator.mechanism)
+    refuse_weights(strategy, alone and not records.on_cluster and not records.irregular)
     check_choices(estimator)
     read = estimator._read(records)
     return weighted_sum(read.plan, read.total, given)

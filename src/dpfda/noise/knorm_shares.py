@@ -108,8 +108,7 @@ class SharedKNormNoise(InShares):
         squares = [Fraction(scale**2) for scale in self.scales]
         return [z for block in self.blocks for z in k_norm_share(squares[block], self.honest)]
 
-    def draw(self) -> list[int]:
-        return self._all()
+    draw = Drawn._all
 
     @property
     def shapes(self) -> Floats:
@@ -165,11 +164,7 @@ class SharedBlocksNoise(SharedKNormNoise):
         return self.block_sizes
 
     # A law says itself what it draws and what it gives (`dpfda.noise.charges`).
-    def draw(self) -> list[int]:
-        return self._all()
-
-    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
-        return super().achieved(norm, width, requested)
+    draw, achieved = Drawn._all, SharedKNormNoise.achieved
 
     def part(self, own: slice) -> Self:
         kept = (own.start <= block.start < own.stop for block in self.blocks)

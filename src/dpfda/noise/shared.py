@@ -72,8 +72,7 @@ class SharedGaussianNoise(InShares):
     def share(self) -> list[int]:
         return discrete_gaussians([Fraction(scale**2, self.honest) for scale in self.scales])
 
-    def draw(self) -> list[int]:
-        return self._all()
+    draw = Drawn._all
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         deviations = np.sqrt(self.variances())
@@ -162,8 +161,7 @@ class SharedSymmetricNoise(SymmetricShares, SymmetricGaussianNoise):
     def share(self) -> list[int]:
         return discrete_gaussians([square / self.honest for square in self.squares])
 
-    def draw(self) -> list[int]:
-        return self._all()
+    draw = Drawn._all
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         return np.asarray(super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5)
@@ -186,8 +184,7 @@ class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
     def share(self) -> list[int]:
         return shares.k_norm_share(self.squares, self.honest)
 
-    def draw(self) -> list[int]:
-        return self._all()
+    draw = Drawn._all
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         shape = (self.components + 1) * self.drawn / (2 * self.honest)
@@ -209,8 +206,7 @@ class SharedLaplaceNoise(InShares):
     def share(self) -> list[int]:
         return polyas(self.scales, self.honest)
 
-    def draw(self) -> list[int]:
-        return self._all()
+    draw = Drawn._all
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         shape, size = self.drawn / self.honest, (2, draws, self.components)

@@ -110,12 +110,8 @@ def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None
     """
     designed = public_size(settings.unit, count, settings.reading.invalid)
     designed = count if planned and designed is not None else designed
-    return (designed if all_count(settings) else None), designed
-
-
-def all_count(settings: Settings) -> bool:
-    """Whether every unit counts in what is released, and their number is public."""
-    return not settings.unit.private and settings.reading.invalid == "refuse"
+    every = not settings.unit.private and settings.reading.invalid == "refuse"
+    return (designed if every else None), designed
 
 
 def stated_size(designed: int | None, parameter: str) -> int:

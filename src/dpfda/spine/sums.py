@@ -194,13 +194,11 @@ class Summation:
             return None
         if codes is not None:
             return [self._read_units(matrix, codes, line)] if is_direct(matrix) else None
-        blocks = _direct(matrix)
-        return [(self._read_alone(block, start, line), len(block)) for start, block in blocks]
-
-    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None) -> Cells:
-        """What `_read` gives of records that are units."""
-        none, marks = np.empty(0, dtype=np.int64), np.zeros(len(matrix), dtype=np.bool_)
-        return self._read(matrix, (none, none, none), marks, first_row, line)[0]
+        none, made = np.empty(0, dtype=np.int64), []
+        for start, block in _direct(matrix):
+            marks = np.zeros(len(block), dtype=np.bool_)
+            made.append((self._read(block, (none, none, none), marks, start, line)[0], len(block)))
+        return made
 
     def _read_units(self, matrix: Cells, codes: Integers, line: FromLine | None) -> tuple[Cells, int]:
         """What `_read` gives of averages over the usable records of units; and how many these are."""

@@ -8,12 +8,6 @@ from dpfda.tuning.public import CrossValidation, PlugIn, cross_validate, matern_
 from dpfda.tuning.selection import Selection, Stopping, private_selection
 
 __all__ = [
-    "CrossValidation",
-    "PlugIn",
-    "Selection",
-    "Stopping",
-    "cross_validate",
-    "matern_decay",
-    "plug_in",
+    "CrossValidation", "PlugIn", "Selection", "Stopping", "cross_validate", "matern_decay", "plug_in",
     "private_selection",
-]
+]  # fmt: skip

@@ -245,7 +245,8 @@ class RunningPlan(PlanOfMeans):
         made = best_power(self.steps, self.most, "box")
         pure = without_delta(self.one.guarantee)
         # Between one month and all of them.
-        strength = self._strength() / made.moved("box") * made.column[0] * self.steps**0.5
+        whole = self.one.strength(self.one.guarantee, self.one.n or 2)
+        strength = whole / made.moved("box") * made.column[0] * self.steps**0.5
         # A stated detail needs cells of its own.
         fewest = len(known(self.one.curves).cells or ())
         cells = equal_cells(self._points, max(number_of_cells(self._points, strength), fewest))
@@ -276,10 +277,6 @@ class RunningPlan(PlanOfMeans):
     @property
     def _points(self) -> int:
         return int(flat_grid(self.one.basis).size)
-
-    def _strength(self) -> float:
-        """The number n epsilon of one month with the whole budget, as for replace-one neighbours."""
-        return self.one.strength(self.one.guarantee, self.one.n or 2)
 
     # What is charged.
 
