@@ -190,7 +190,9 @@ def _weighed(
     posteriors = [_posterior(second, mixed, *laws[place]) for place in kept]
     means = np.array([one for one, _ in posteriors])
     mean = weights[kept] @ means
-    spread = np.einsum("i,ijk->jk", weights[kept], np.array([covariance for _, covariance in posteriors]))
+    spread = np.einsum(
+        "i,ijk->jk", weights[kept], np.array([covariance for _, covariance in posteriors])
+    )
     return mean, spread + (means - mean).T @ (weights[kept, None] * (means - mean)), weights
 
 

@@ -168,11 +168,11 @@ def scalar_plan(
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
     size = divisor_for(settings, count, planned)
-    pure = isinstance(guarantee, PureDP)
-    most, steps, start = PURE if pure else NORMAL
-    signal = size * float(guarantee.epsilon if pure else gaussian_ratio(guarantee))
+    most, steps, start = PURE if isinstance(guarantee, PureDP) else NORMAL
+    ratio = guarantee.epsilon if isinstance(guarantee, PureDP) else gaussian_ratio(guarantee)
     used = basis.truncate(min(most, basis.eigenvalues.size))
-    functions = int(np.clip(round(USUAL * (signal / start) ** GROWTH), FEWEST, used.eigenvalues.size))
+    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH)
+    functions = min(max(functions, FEWEST), used.eigenvalues.size)
     SymmetricTensorBasis(used)
     grid, beside = used.grid_points, len(covariates)
     bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
@@ -210,8 +210,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         Public: for each number beside the curve by name its bounds, such as ``{"age": (20, 80)}``. Of a
         label with two levels, write the numbers 0 and 1.
     basis, domain, ledger
-        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its eight
-        leading functions are used, with a delta or a rho ten.
+        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its four to eight
+        leading functions are measured, with a delta or a rho up to ten: more of more units.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, which sums are divided by.
     reading : Reading, optional
