@@ -19,6 +19,7 @@ from dpfda.numerics.embedding import Rows
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.moments import MomentsDesign, shared
+from dpfda.scalar.estimate import cautious, explained
 from dpfda.testing import check_release, check_summary
 from statistical import fits_only_at_its_scale
 
@@ -409,7 +410,9 @@ def test_bands_allow_for_functions_that_were_not_measured() -> None:
     wide, narrow = (np.mean(b.upper - b.lower) for b in (release.band(), measured.band()))
     assert wide > 1.03 * narrow
     # Second road: beyond them at one time there are variances of independent coefficients.
-    beyond = release._half**2 * release.basis.evaluate(GRID)[:, count:] ** 2 @ release._distances[1]
+    found = release.moments, release.basis.eigenvalues
+    powers = cautious(*found, explained(release.moments, found[1][:count]))[1]
+    beyond = 3.5**2 * release.basis.evaluate(GRID)[:, count:] ** 2 @ powers
     alone = [b.band(0.95, False, points=GRID) for b in (release, measured)]
     deviations = [(band.upper - band.lower) / 2 / stats.norm.ppf(0.975) for band in alone]
     assert deviations[0] ** 2 - deviations[1] ** 2 == pytest.approx(beyond, rel=0.15, abs=1e-9)
