@@ -45,6 +45,8 @@ NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
 # Functions, or directions; with normal noise one for so much of n mu, if that is more, and so many at
 # most. Functions are taken to matter less and less, as in `Moments`.
 FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
+# With pure noise so many functions at n epsilon of a thousand; more with a power of that, to `FUNCTIONS`.
+FEW, GROWTH = 8, 0.25
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
 SCORES = "scores"
@@ -204,5 +206,6 @@ def sampler_plan(
 def _functions(guarantee: Guarantee, size: int) -> int:
     """Number of functions whose second moments are measured."""
     if isinstance(guarantee, PureDP):
-        return FUNCTIONS
+        many: int = round(FEW * (size * float(guarantee.epsilon) / 1000) ** GROWTH)
+        return min(max(many, COUNTED), FUNCTIONS)
     return min(max(int(size * gaussian_ratio(guarantee) / A_FUNCTION), FUNCTIONS), MOST_FUNCTIONS)
