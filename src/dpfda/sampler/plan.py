@@ -43,10 +43,9 @@ from dpfda.spine.vectors import VectorPlan, divisor_for
 PURE = 2, Fraction(3, 10), Fraction(1, 3), LENGTHS_SHARE
 NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
 # Functions, or directions; with normal noise one for so much of n mu, if that is more, and so many at
-# most. Functions are taken to matter less and less, as in `Moments`.
-FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
-# With pure noise so many functions at n epsilon of a thousand; more with a power of that, to `FUNCTIONS`.
-FEW, GROWTH = 8, 0.25
+# most; with pure noise `FEW` at n epsilon of a thousand, and more with a power of that, up to as many.
+# Functions are taken to matter less and less, as in `Moments`.
+FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY, FEW, GROWTH = 12, 25, 48, 0.5, 8, 0.25
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
 SCORES = "scores"
