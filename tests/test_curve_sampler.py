@@ -58,8 +58,6 @@ def test_one_unit_moves_the_counts_by_their_width_and_no_more(neighbours: Neighb
     far = [
         np.full(size + beyond, 1e300), np.full(size + beyond, -1e300),
         np.append(moments.mean, np.zeros(beyond)),
-        # Opposite to the first in all scores, and of nothing beyond.
-        np.append(np.full(size, -1e300), np.zeros(beyond)),
     ]  # fmt: skip
 
     def counts(*more: np.ndarray) -> np.ndarray:
@@ -558,9 +556,3 @@ def test_axes_are_the_same_wherever_a_file_is_read(tmp_path: Any) -> None:
     path.write_text(json.dumps(written))
     with pytest.raises(StorageError):
         load(path)
-
-
-def test_pure_noise_is_for_fewer_functions_of_few_units() -> None:
-    sizes = [estimator().plan(n, GRID).design.size for n in (300, 1000, 2000, 5000, 50_000)]
-    assert sizes == [6, 8, 10, 12, 12]
-    assert estimator(5).plan(1000, GRID).design.size == 12

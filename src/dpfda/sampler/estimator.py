@@ -37,8 +37,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     """A sampler of synthetic curves, under differential privacy.
 
     Synthetic curves are no data of anybody: not for tests of hypotheses, rare curves, or single persons.
-    They have the released mean, covariance within six to twelve functions (with a delta or a rho up to
-    48 released directions), laws of six scores, and the length of what is left, as shapeless roughness.
+    They have the released mean, covariance within twelve functions (with a delta or a rho up to 48
+    released directions), laws of six scores, and the length of what is left, as shapeless roughness.
 
     Parameters
     ----------

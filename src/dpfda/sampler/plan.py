@@ -43,9 +43,8 @@ from dpfda.spine.vectors import VectorPlan, divisor_for
 PURE = 2, Fraction(3, 10), Fraction(1, 3), LENGTHS_SHARE
 NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
 # Functions, or directions; with normal noise one for so much of n mu, if that is more, and so many at
-# most; with pure noise `FEW` at n epsilon of a thousand, and more with a power of that, up to as many.
-# Functions are taken to matter less and less, as in `Moments`.
-FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY, FEW, GROWTH = 12, 25, 48, 0.5, 8, 0.25
+# most. Functions are taken to matter less and less, as in `Moments`.
+FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
 SCORES = "scores"
@@ -205,6 +204,5 @@ def sampler_plan(
 def _functions(guarantee: Guarantee, size: int) -> int:
     """Number of functions whose second moments are measured."""
     if isinstance(guarantee, PureDP):
-        many: int = round(FEW * (size * float(guarantee.epsilon) / 1000) ** GROWTH)
-        return min(max(many, COUNTED), FUNCTIONS)
+        return FUNCTIONS
     return min(max(int(size * gaussian_ratio(guarantee) / A_FUNCTION), FUNCTIONS), MOST_FUNCTIONS)
