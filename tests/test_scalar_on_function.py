@@ -19,6 +19,7 @@ from dpfda.numerics.embedding import Rows
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.moments import MomentsDesign, shared
+from dpfda.scalar.estimate import cautious, explained
 from dpfda.testing import check_release, check_summary
 from statistical import fits_only_at_its_scale
 
@@ -383,3 +384,35 @@ def test_it_is_said_first_how_fine_a_coefficient_function_can_be_seen(delta: flo
     said = " ".join(release.describe().split())
     assert f"no detail finer than one of {release.basis.eigenvalues.size} parts of the domain" in said
     assert said.index("no detail finer") < said.index("no statement on causes")
+
+
+def test_public_numbers_say_in_how_many_functions_curves_are_measured() -> None:
+    def measured(n: int, model: PrivateScalarOnFunction) -> int:
+        return model.plan(n, GRID).design.blocks[0]
+
+    assert [measured(n, estimator()) for n in (200, 1000, 2000, 5000, 50_000)] == [4, 5, 6, 8, 8]
+    assert [measured(n, estimator(delta=1e-5)) for n in (300, 1000, 5000)] == [4, 6, 10]
+    assert measured(200, estimator(25)) == measured(5000, estimator())
+    # Where the number of units is private the stated one counts.
+    curves, _, number, _ = made_up(50)
+    stated = PrivacyUnit("person", "add-remove", public_size=5000)
+    assert estimator(unit=stated).prepare(curves, number).plan.design.blocks[0] == 8
+
+
+def test_bands_allow_for_functions_that_were_not_measured() -> None:
+    curves, _, number, _ = made_up(1000)
+    release = estimator().fit(curves, number).release_
+    count = release.moments.blocks[0]
+    assert count < release.basis.eigenvalues.size
+    measured = replace(release, basis=release.basis.truncate(count))
+    assert release(GRID) == pytest.approx(measured(GRID))
+    assert release.predict(curves[:5]) == pytest.approx(measured.predict(curves[:5]))
+    wide, narrow = (np.mean(b.upper - b.lower) for b in (release.band(), measured.band()))
+    assert wide > 1.03 * narrow
+    # Second road: beyond them at one time there are variances of independent coefficients.
+    found = release.moments, release.basis.eigenvalues
+    powers = cautious(*found, explained(release.moments, found[1][:count]))[1]
+    beyond = 3.5**2 * release.basis.evaluate(GRID)[:, count:] ** 2 @ powers
+    alone = [b.band(0.95, False, points=GRID) for b in (release, measured)]
+    deviations = [(band.upper - band.lower) / 2 / stats.norm.ppf(0.975) for band in alone]
+    assert deviations[0] ** 2 - deviations[1] ** 2 == pytest.approx(beyond, rel=0.15, abs=1e-9)

@@ -177,15 +177,9 @@ class PrivateReferenceBand(Estimator):
         if settings.reading.standardize:
             raise ParameterError("standardize", "be False for a reference band", "True")
         about = {"summary": "reference band", **settings.said()}
-        plan = ReferencePlan(
-            basis,
-            self._bound(),
-            probability(self.coverage, "coverage"),
-            PureDP(self.asked().epsilon),  # type: ignore[union-attr]
-            count,
-            settings.unit.called(groups),
-            about,
-        )
+        coverage, asked = probability(self.coverage, "coverage"), self.asked()
+        paid, unit = PureDP(asked.epsilon), settings.unit.called(groups)  # type: ignore[union-attr]
+        plan = ReferencePlan(basis, self._bound(), coverage, paid, count, unit, about)
         plan.check()
         return plan
 

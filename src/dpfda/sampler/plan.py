@@ -161,15 +161,9 @@ class GroupsPlan(SamplerPlan):
 
 @planner
 def sampler_plan(
-    guarantee: Guarantee,
-    count: int,
-    *,
-    settings: Settings,
-    basis: Basis,
-    bound: ValueBounds,
-    unit: str,
+    guarantee: Guarantee, count: int, *, settings: Settings, basis: Basis, bound: ValueBounds, unit: str,
     planned: bool = False,
-) -> SamplerPlan:
+) -> SamplerPlan:  # fmt: skip
     """The plan, checked: whatever can be refused is refused here.
 
     Parameters

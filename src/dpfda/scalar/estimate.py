@@ -120,7 +120,7 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     entries of the noise, which count twice. b has a prior N(0, P); several P are weighed by their
     evidence.
 
-    eigenvalues: array (K,). Of the public functions.
+    eigenvalues: array (K,). Of the public functions that were measured.
     """
     given, falls = _Equations.of(moments), _falls(eigenvalues)
     second, mixed, variance = given.second, given.mixed, given.variance
@@ -133,14 +133,16 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
         error = given.error(residual, given.aside(coefficients) if round_ else unknown)
-        coefficients, posterior = _weighed(second, mixed, priors, [error] * len(priors))
+        coefficients, posterior, _ = _weighed(second, mixed, priors, [error] * len(priors))
         left = variance - 2 * float(mixed @ coefficients) + float(coefficients @ second @ coefficients)
         residual = max(left, LEAST * variance)
     return Explained(coefficients, (posterior + posterior.T) / 2, variance, residual)
 
 
-def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
-    """Squared distances (p, p) from the coefficients that a band is made of.
+def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> tuple[Floats, Floats]:
+    """Squared distances (p, p) from the coefficients that a band is made of; and of functions beyond.
+
+    The latter (F - K,) are of public functions that nothing was measured of: the priors' variances.
 
     As the posterior, but that A is less what its noise may have added, and that each prior says itself
     how much of the noise b takes: else directions that noise drowns make large b look unlikely. Priors
@@ -154,7 +156,8 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     given, falls = _Equations.of(moments, careful=True), _falls(eigenvalues)
     falls[:, 0] *= LEVEL
     second, seen = given.clear()
-    count = eigenvalues.size
+    count = moments.blocks[0]
+    falls, beyond = falls[:, :count], falls[:, count:]
     own, all_ = (falls @ np.diag(matrix)[:count] for matrix in (second, moments.matrix))
     # Covariates are seen first.
     known = 1.0 + max(0, seen - (len(second) - count))
@@ -164,9 +167,9 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
     asides = [(across + prior @ inner, prior @ given.moved) for prior in priors]
     errors = [given.error(model.residual, aside) for aside in asides]
-    coefficients, covariance = _weighed(second, given.mixed, priors, errors)
+    coefficients, covariance, weights = _weighed(second, given.mixed, priors, errors)
     off = coefficients - model.coefficients
-    return np.asarray(covariance + np.outer(off, off))
+    return covariance + np.outer(off, off), weights * sizes @ beyond * given.variance
 
 
 def _falls(eigenvalues: Floats) -> Floats:
@@ -176,18 +179,21 @@ def _falls(eigenvalues: Floats) -> Floats:
 
 def _weighed(
     second: Floats, mixed: Floats, priors: Floats, errors: Sequence[Floats]
-) -> tuple[Floats, Floats]:
-    """Posterior mean and covariance of b over priors (q, p) weighed by their evidence."""
+) -> tuple[Floats, Floats, Floats]:
+    """Posterior mean and covariance of b over priors (q, p) weighed by their evidence; weights (q,)."""
     laws = list(zip(priors, errors, strict=True))
     logs = np.array([_evidence(second, mixed, *law) for law in laws])
     weights = np.exp(logs - logs.max())
-    kept = weights > LIGHT * weights.sum()
-    posteriors = [_posterior(second, mixed, *law) for law, keep in zip(laws, kept, strict=True) if keep]
-    weights = weights[kept] / weights[kept].sum()
+    weights[weights <= LIGHT * weights.sum()] = 0.0
+    weights /= weights.sum()
+    kept = np.flatnonzero(weights)
+    posteriors = [_posterior(second, mixed, *laws[place]) for place in kept]
     means = np.array([one for one, _ in posteriors])
-    mean = weights @ means
-    spread = np.einsum("i,ijk->jk", weights, np.array([covariance for _, covariance in posteriors]))
-    return mean, spread + (means - mean).T @ (weights[:, None] * (means - mean))
+    mean = weights[kept] @ means
+    spread = np.einsum(
+        "i,ijk->jk", weights[kept], np.array([covariance for _, covariance in posteriors])
+    )
+    return mean, spread + (means - mean).T @ (weights[kept, None] * (means - mean)), weights
 
 
 def _posterior(second: Floats, mixed: Floats, prior: Floats, error: Floats) -> tuple[Floats, Floats]:

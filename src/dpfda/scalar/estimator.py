@@ -14,6 +14,7 @@ from dpfda.bases.ordinary import MODES, ordinary_modes, spread_evenly
 from dpfda.bases.protocol import flat_grid
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
+from dpfda.noise import gaussian_ratio
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DataError, ParameterError
@@ -36,9 +37,11 @@ from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import Choices, OfCurves, VectorPlan, divisor_for
 
 SUMMARY = "regression of a number on curves"
-# Of pure and of normal noise: functions that curves are reduced to, and steps of second moments; chosen
-# on half of the sets of real curves. Decay, as in `Moments`.
-PURE, NORMAL, DECAY = (8, 2), (10, 3), 0.0
+# Of pure and of normal noise: most functions that curves are reduced to, steps of second moments, and
+# the n epsilon (n mu) at which functions are `USUAL`. They grow with a power of it; with more than so
+# few noise drowns directions that matter. Chosen on half of the sets of real curves. Decay: `Moments`.
+PURE, NORMAL, DECAY = (8, 2, 1000.0), (10, 3, 200.0), 0.0
+FEWEST, USUAL, GROWTH = 4, 5, 0.35
 # Of trials: deviations of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
 DEVIATIONS, SPREAD, EXPLAINED, MOST = (0.01, 0.25), 0.15, 0.5, 4000
@@ -75,7 +78,12 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
 
     @property
     def tuning(self) -> Mapping[str, object]:
-        return {**super().tuning, "functions": self.basis.eigenvalues.size}
+        return {**super().tuning, "functions": self.design.blocks[0]}
+
+    @property
+    def analysis(self) -> Floats:
+        """What makes coefficients (K,) in the functions that are measured of curves on the grid."""
+        return self.basis.analysis[:, : self.design.blocks[0]]
 
     def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedScalarOnFunction:
         return self._made(self.design.published(vectors, self.size), certificate)
@@ -101,7 +109,8 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
         def drawn(law: object) -> list[int]:
             # Fewer units than there are, with noise that is to theirs as it is to all.
             noise = np.asarray(law.simulate(generator, 1)[0]) * (persons / self.size)  # type: ignore[attr-defined]
-            return _integers(noise[np.tril_indices(len(noise))] if noise.ndim == 2 else noise)
+            flat = noise[np.tril_indices(len(noise))] if noise.ndim == 2 else noise
+            return [int(value) for value in np.rint(flat)]
 
         low, high = DEVIATIONS
         sizes = wide * low * (high / low) ** spread_evenly(count, 3)[:, 2]
@@ -110,7 +119,7 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
             line = generator.standard_normal(waves.size) @ cosines
             told = curves @ (self.basis.weights * line)
             line *= SPREAD * (self.target[1] - self.target[0]) * EXPLAINED**0.5 / told.std()
-            rows, told = curves @ self.basis.analysis, curves @ (self.basis.weights * line)
+            rows, told = curves @ self.analysis, curves @ (self.basis.weights * line)
             noise = (1 / EXPLAINED - 1) ** 0.5 * told.std()
             number = told + noise * generator.standard_normal(persons)
             beside = generator.uniform(-1, 1, (persons, len(self.covariates)))
@@ -126,10 +135,6 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
         lower, upper = self.limits
         wide = float(np.mean(upper - lower)) * (end - start)
         return (self.target[1] - self.target[0]) / wide, "the ratio of the distances between the bounds"
-
-
-def _integers(noise: Floats) -> list[int]:
-    return [int(value) for value in np.rint(noise)]
 
 
 @planner
@@ -163,12 +168,15 @@ def scalar_plan(
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
     size = divisor_for(settings, count, planned)
-    functions, steps = PURE if isinstance(guarantee, PureDP) else NORMAL
-    used = basis.truncate(min(functions, basis.eigenvalues.size))
+    most, steps, start = PURE if isinstance(guarantee, PureDP) else NORMAL
+    ratio = guarantee.epsilon if isinstance(guarantee, PureDP) else gaussian_ratio(guarantee)
+    used = basis.truncate(min(most, basis.eigenvalues.size))
+    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH)
+    functions = min(max(functions, FEWEST), used.eigenvalues.size)
     SymmetricTensorBasis(used)
     grid, beside = used.grid_points, len(covariates)
     bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
-    blocks = used.eigenvalues.size, *([beside] if beside else []), 1
+    blocks = functions, *([beside] if beside else []), 1
     names = "curves", *(["covariates"] if beside else []), "target"
     design = MomentsDesign(
         blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=DECAY
@@ -202,8 +210,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         Public: for each number beside the curve by name its bounds, such as ``{"age": (20, 80)}``. Of a
         label with two levels, write the numbers 0 and 1.
     basis, domain, ledger
-        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its eight
-        leading functions are used, with a delta or a rho ten.
+        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its four to eight
+        leading functions are measured, with a delta or a rho up to ten: more of more units.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, which sums are divided by.
     reading : Reading, optional
@@ -331,7 +339,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         clipped = np.clip(curves.values, lower, upper) - (lower + upper) / 2
         joint = np.column_stack([clipped, *numbers])
         joined = units(Curves(joint, curves.usable & usable), codes)
-        rows = coefficients(joined.values[:, : lower.size], plan.basis.analysis)
+        rows = coefficients(joined.values[:, : lower.size], plan.analysis)
         vectors = np.column_stack([rows, joined.values[:, lower.size :]])
         return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
 
