@@ -56,14 +56,12 @@ LIFE_CLIP, FIXED_CLIP, INFORM_CLIP, SLOPE_CLIPS = math.sqrt(2), 2.0, 0.75, (1.2,
 MANY = 20.0
 # Parts of the baseline: less, and those of effects get less of the noise.
 BASELINE = 0.5
-MOST_ENTRIES = 4096
+MOST_ENTRIES = 4352
 # Draws of what the information may be, and their deviation in units of that of its noise.
 DRAWS, MAY_BE = 32, 1.5
-# Means of terms are drawn to the center by so many deviations of their noise; those of single cells of
-# time are taken to be so far from that of all, in units of the spread.
-CENTERED, DRIFT = 3.0, 0.5
-# Least information in a direction, in units of that of terms spread evenly.
-LEAST_SHARE = 0.05
+# How far means of terms in a cell of time are from those of all, in units of their spread; and the least
+# information in a direction, in units of that of terms spread evenly.
+DRIFT, LEAST_SHARE = 0.5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,34 +310,31 @@ class Measured:
     @cached_property
     def total(self) -> float:
         """Expected events."""
-        return max(float(self.expected.sum()), self.rough * self.expected.size**0.5)
+        return max(float(self.expected.sum()), self.rough * math.sqrt(self.expected.size))
 
-    @cached_property
+    @property
     def mean(self) -> Floats:
-        """Of terms, drawn to the center where noise decides it."""
-        kept = self.total**2 / (self.total**2 + (CENTERED * self.noise) ** 2)
-        return np.asarray(kept * self.whole / self.total)
+        """Of terms, (d,)."""
+        return self.whole / self.total
 
     @cached_property
     def _cells(self) -> tuple[Floats, Floats, Floats]:
-        """Expected events, terms times these, and what noise adds to squares of terms' means (d, d)."""
+        """Expected events, terms times these, and products (d, d) of terms' means in cells."""
         sums = np.maximum(self.expected, self.rough / 3 + 1e-6)
         usual = np.multiply.outer(sums, self.mean)
         far = (DRIFT * sums) ** 2 * max(float(np.trace(self.products)) / self.total, 0.0)
-        kept = (far / (far + self.rough**2))[:, None]
-        added = float(np.sum((self.rough * kept[:, 0]) ** 2 / sums)) * np.eye(self.mean.size)
-        return sums, usual + (self.cross - usual) * kept, added
+        cross = usual + (self.cross - usual) * (far / (far + self.rough**2))[:, None]
+        return sums, cross, cross.T @ (cross / sums[:, None])
 
     @property
     def spread(self) -> Floats:
         """Information on effects (d, d) beside the baseline."""
-        sums, cross, added = self._cells
-        return np.asarray(self.products - cross.T @ (cross / sums[:, None]) + added)
+        return self.products - self._cells[2]
 
     @property
     def moves(self) -> float:
         """How far noise moves eigenvalues of the spread."""
-        return self.noise * self.mean.size**0.5
+        return self.noise * math.sqrt(self.whole.size)
 
     def information(self, least: float, may_be: Floats | float = 0.0) -> Floats:
         """Information (P, P) on the parameters.
@@ -347,9 +342,9 @@ class Measured:
         least: To which eigenvalues of the spread are raised.
         may_be: array (d, d). By which the spread may be another.
         """
-        sums, cross, _ = self._cells
+        sums, cross, between = self._cells
         values, vectors = np.linalg.eigh(self.spread + may_be)
-        own = (vectors * np.maximum(values, least)) @ vectors.T + cross.T @ (cross / sums[:, None])
+        own = (vectors * np.maximum(values, least)) @ vectors.T + between
         back = self.frame.back(sums.size)
         return np.asarray(back @ np.block([[np.diag(sums), cross], [cross.T, own]]) @ back.T)
 
