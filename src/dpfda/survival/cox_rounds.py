@@ -246,13 +246,7 @@ class Rounds:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Coordinates u = S (z - c) of terms. Public.
-
-    Parameters
-    ----------
-    center : array (d,)
-    scale : array (d, d)
-    """
+    """Coordinates u = S (z - c) of terms, S `scale` (d, d) and c `center` (d,). Public."""
 
     center: Floats
     scale: Floats
@@ -286,17 +280,10 @@ class Frame:
 class Measured:
     """Noisy sums of the information, in coordinates of terms.
 
-    Parameters
-    ----------
-    frame : Frame
-    expected : array (S J,)
-        Expected events of the cells.
-    cross, whole : arrays (S J, d), (d,)
-        The same times terms, and over all cells.
-    products : array (d, d)
-        Expected events times products of terms.
-    rough, noise : float
-        Deviation of the noise in the numbers of cells, and in those of all.
+    expected: array (S J,). Expected events of the cells.
+    cross, whole: arrays (S J, d), (d,). The same times terms, and over all cells.
+    products: array (d, d). Expected events times products of terms.
+    rough, noise: Deviation of the noise in the numbers of cells, and in those of all.
     """
 
     frame: Frame
@@ -406,11 +393,8 @@ class Walk:
         self._sums.append(sums)
         if self.rounds.schedule[self.taken + 1] == INFORM:
             return
-        mean, noise, model = (
-            np.mean(self._sums, axis=0),
-            deviation / len(self._sums) ** 0.5,
-            self.rounds.model,
-        )
+        model, mean = self.rounds.model, np.mean(self._sums, axis=0)
+        noise = deviation / math.sqrt(len(self._sums))
         moving, d, self._sums = self.rounds.version >= MOVING, model.effects, []
         part = BASELINE if moving else 1.0
         ends = np.cumsum([model.hazards, model.hazards * d, d * moving, d * (d + 1) // 2])
