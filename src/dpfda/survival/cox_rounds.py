@@ -62,6 +62,8 @@ DRAWS, MAY_BE = 32, 1.5
 # How far means of terms in a cell of time are from those of all, in units of their spread; and the least
 # information in a direction, in units of that of terms spread evenly.
 DRIFT, LEAST_SHARE = 0.5, 0.05
+# By how much levels grow at most in coordinates.
+RARE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,17 +265,23 @@ class Frame:
         rows[hazards:, hazards:] = np.linalg.inv(self.scale)
         return rows
 
-    def moved(self, mean: Floats, spread: Floats, least: float) -> Frame:
+    def moved(self, mean: Floats, spread: Floats, least: float, levels: Floats) -> Frame:
         """Coordinates for terms of a mean (d,) and covariance (d, d) in these.
 
-        They are made longer where squares are below those of even terms, a third of d^-1, and shorter
-        where they are above d^-1.
+        Of numbers squares become those of even ones, a third of d^-1, where they are less. Those of
+        levels grow little: a rare one is far off in few records. levels (d,): 0 for numbers, or lengths.
         """
         values, vectors = np.linalg.eigh(spread)
-        shares = mean.size * np.maximum(values, least)
-        gain = 1 / np.sqrt(np.minimum(3 * shares, 1.0) * np.maximum(shares, 1.0))
+        inner = np.linalg.inv(self.scale) @ vectors * np.sqrt(np.maximum(values, least))
+        deviations = np.linalg.norm(inner, axis=1)
+        inner = inner / deviations[:, None]
+        values, vectors = np.linalg.eigh(inner @ inner.T)
+        length = math.sqrt(3) * deviations
+        rare = np.minimum(RARE * levels * length, 1.0)
+        length = np.where(levels > 0, rare, np.clip(length, 1.0, math.sqrt(3)))
         center = np.clip(self.center + np.linalg.solve(self.scale, mean), -1.0, 1.0)
-        return Frame(center, (vectors * gain) @ vectors.T @ self.scale)
+        whitened = (vectors / np.sqrt(3 * mean.size * values)) @ vectors.T
+        return Frame(center, length[:, None] * whitened / deviations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +418,8 @@ class Walk:
             if INFORM in self.rounds.schedule[self.taken :][1:]:
                 total = measured.total
                 spread, least = measured.spread / total, measured.moves / total
-                self.frame = self.frame.moved(measured.mean, spread, least)
+                levels = np.where(model.moments[0] > 0, self.rounds.weight * math.sqrt(d), 0.0)
+                self.frame = self.frame.moved(measured.mean, spread, least, levels)
             self.before = model.start(*self._life, self.frame.center)
         else:
             weight, raised = self.rounds.weight, 1.0 if self.rounds.version > 2 else math.inf
@@ -438,7 +447,8 @@ class Walk:
         place, gradient = np.mean(self._slopes, axis=0)
         noise = self._noise / len(self._slopes)
         generator, laws = np.random.Generator(np.random.Philox(key=5)), []
-        least = LEAST_SHARE * measured.total / (3 * measured.mean.size)
+        even = measured.total / (3 * measured.mean.size)
+        least = min(LEAST_SHARE * even, MAY_BE * measured.moves)
         for _ in range(DRAWS):
             moved = np.triu(generator.standard_normal(measured.products.shape))
             moved = MAY_BE * measured.noise * (moved + np.triu(moved, 1).T)
