@@ -118,15 +118,7 @@ class FollowedUp:
 class Rounds:
     """The public side of all rounds.
 
-    Parameters
-    ----------
-    model : Model
-    guarantee : ApproximateDP or ZeroConcentratedDP
-    neighbours : Neighbours
-    known : NoiseLaw, optional
-        The law of a round's noise, where it was drawn; by default calibrated.
-    version : int
-        By which they were at their places.
+    known: The law of noise, where it was drawn. version: By which they were at their places.
     """
 
     model: Model
