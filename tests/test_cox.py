@@ -134,19 +134,16 @@ def test_large_ratios_where_most_die_are_found_with_intervals_that_hold() -> Non
     assert np.sqrt(np.mean(np.square(errors))) < 0.15
 
 
-@pytest.mark.parametrize("given", [{"epsilon": 2}, {"epsilon": None, "rho": 0.5, "method": "rounds"}])
 def test_files_of_earlier_versions_have_the_present_estimate_where_counts_lie_alike(
-    tmp_path: Path, given: dict[str, Any]
+    tmp_path: Path,
 ) -> None:
-    """Of levels alone parts are the same in all versions; places of rounds since the third."""
+    """Of levels alone parts are the same in all versions."""
     times, events, data = follow_ups(np.random.default_rng(14), 2000)
-    known = {"covariates": {"arm": ["a", "b"]}, **given}
+    known = {"covariates": {"arm": ["a", "b"]}, "epsilon": 2}
     release = fitted((times, events, {"arm": data["arm"]}), **known)
     written = json.loads(release.save(tmp_path / "model.json").read_text())
     assert written["estimate"] == VERSION
-    written["estimate"] = 3
-    if release.method == "table":
-        del written["estimate"]
+    del written["estimate"]
     (tmp_path / "old.json").write_text(json.dumps(written))
     assert load(tmp_path / "old.json")["arm=b"] == release["arm=b"]
 
@@ -283,8 +280,28 @@ def test_ratios_hold_where_covariates_are_not_spread_evenly(law, far, method) ->
         held += found.lower <= np.exp(effect) <= found.upper
         errors.append(np.log(found.value) - effect)
     assert held >= 7
-    if method == "table":
-        assert np.sqrt(np.mean(np.square(errors))) < far
+    assert np.sqrt(np.mean(np.square(errors))) < far
+
+
+def test_rounds_follow_numbers_that_go_together_in_a_fifth_of_their_bounds() -> None:
+    """With terms in units of their bounds none of 32 intervals held, and errors were 1.4."""
+    generator, held, errors = np.random.default_rng(53), 0, []
+    known = {"covariates": {"x": (0, 100), "y": (0, 100)}, "domain": (0, 3)}
+    for _ in range(12):
+        x = generator.normal(size=5000)
+        y = 0.9 * x + 0.19**0.5 * generator.normal(size=5000)
+        data = {"x": 70 + 5 * x, "y": 30 + 5 * y}
+        died = generator.exponential(1 / (0.3 * np.exp(0.2 * x - 0.1 * y)))
+        left = generator.uniform(0.5, 4, 5000)
+        given = {"epsilon": 3, "delta": 1e-5, "method": "rounds", **known}
+        release = fitted((np.minimum(died, left), died <= left, data), **given)
+        for name, effect in (("x", 2.0), ("y", -1.0)):
+            ratio = release.hazard_ratio(name, 50)
+            held += ratio.lower <= np.exp(effect) <= ratio.upper
+            errors.append(np.log(ratio.value) - effect)
+    # Of 24 at .95 fewer than 19 have a chance of .001, if each were by itself; in twos one of .003.
+    assert held >= 18
+    assert np.sqrt(np.mean(np.square(errors))) < 1
 
 
 def test_it_is_said_first_of_which_ratios_little_is_known() -> None:

@@ -13,7 +13,8 @@ classifiers of three classes, one of them found by descent; a density on a scale
 atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic
 curves, a regression on curves and clusters with a delta, before and since all their noise is normal; and
 synthetic curves of groups. Models of hazards are read with the present estimate: of a table by the
-first one's parts, of rounds at the places that followed from the first one's information.
+first one's parts, of rounds at the places that followed from the first one's information, or from
+the fifth one's.
 """
 
 import json

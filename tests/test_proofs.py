@@ -440,7 +440,7 @@ def test_rounds_of_calibration_add_what_is_proved():
 def test_rounds_of_hazards_add_what_is_proved(relation, replaced):
     model = SimpleNamespace(
         cells=SimpleNamespace(count=3), baselines=1, hazards=3, effects=1,
-        terms=SimpleNamespace(covariates=(None,)),
+        terms=SimpleNamespace(covariates=(None,)), moments=(np.zeros(1), np.eye(1) / 3),
     )  # fmt: skip
     rounds = Rounds(model, ZeroConcentratedDP(1), relation)
     codes = RANDOM.permutation(np.arange(20) % 6)

@@ -139,23 +139,15 @@ class CoxPlan(Designed):
             return None
         if self.method == ROUNDS:
             return rehearsed(self.rounds, self.n, self.share)
-        model, persons = self.model, float(self.n)
-        cells, died = model.cells, persons * self.share
-        share = died / model.hazards
-        first, second = model.moments
-        exact = np.zeros(3)
-        information = model.information(
-            np.full(model.hazards, share), np.tile(share * first, (model.hazards, 1)),
-            died * second, exact,
-        )  # fmt: skip
-        sampling = np.diag(np.linalg.inv(information))[model.hazards :]
+        cells, persons = self.model.cells, float(self.n)
         # Events evenly over time, and the other persons still followed at the end.
         each = np.zeros(cells.each)
         each[: cells.count] = self.share / cells.count
         each[-1] = 1 - self.share
         counts = np.tile(each * persons / self.combinations.size, self.combinations.size)
-        posterior, _ = self.combinations.estimate(counts, self.table.deviation)
-        return np.diag(posterior.covariance)[model.hazards :], sampling
+        posterior, sampling = self.combinations.estimate(counts, self.table.deviation)
+        effects = slice(self.model.hazards, None)
+        return np.diag(posterior.covariance)[effects], np.diag(sampling)[effects]
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         if self._variances is None:

@@ -35,11 +35,10 @@ HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
 # Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
 LEAST, MOST, REACH = -12.0, 4.0, 4.0
 # Of files. Before the third rounds were at places by another information (`Model.information`); before
-# the fourth a single number had other parts in a table (`Combinations`).
-VERSION = 5
-# How far priors draw, beside what they are estimated to at a mean that is drawn itself.
-DRAWN = 2.0
-# For intervals by tables effects may be so many times as large as priors foresee; an interval allows for
+# the fourth a single number had other parts in a table (`Combinations`); before the sixth rounds had
+# terms in units of their bounds (`Walk`).
+VERSION = 6
+# For intervals effects may be so many times as large as priors foresee; an interval allows for
 # so many times what these do.
 LOOSE, FORESEEN = 4.0, 3.0
 # One estimate moves no parameter by more.
@@ -204,22 +203,12 @@ class Posterior:
     weighted: Floats
 
     def seen(self, at: Floats, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
-        """The law after a gradient at a place, with noise of covariance (P, P) or of variances (P,)."""
-        carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
+        """The law after a gradient at a place, with noise of covariance (P, P)."""
+        carried = np.linalg.solve(noise, information).T
         precision = self.precision + carried @ information
         weighted = self.weighted + carried @ (information @ at + gradient)
         step = np.clip(np.linalg.solve(precision, weighted) - at, -FARTHEST, FARTHEST)
         return Posterior(at + step, precision, weighted)
-
-    def allowing(self, before: Posterior) -> Floats:
-        """Its covariance (P, P), wider by how far the priors are estimated to draw its mean.
-
-        A ratio that is large for its prior is drawn towards one whatever the noise is: a bias, which has
-        the size that priors foresee only on average over ratios.
-        """
-        mean = self.covariance @ self.weighted
-        drawn = DRAWN * self.covariance @ (before.precision @ mean - before.weighted)
-        return np.asarray(self.covariance + np.multiply.outer(drawn, drawn))
 
     def loosened(self, effects: int) -> Posterior:
         """The law under a prior of effects that is `LOOSE` times as wide."""
