@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.corners import Covariate
 from dpfda.numerics import encoding
-from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, known, reals
@@ -280,12 +279,13 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         """
         functions = self._half * self.basis.evaluate(at)
         own, beyond = self._distances
-        spread = scipy.linalg.block_diag(own[: self._count, : self._count], np.diag(beyond))
-        values, vectors = np.linalg.eigh(spread)
-        root = functions @ (vectors * np.sqrt(np.maximum(values, 0)))
+        measured, further = np.split(functions, [self._count], axis=1)
+        values, vectors = np.linalg.eigh(own[: self._count, : self._count])
+        near = measured @ (vectors * np.sqrt(np.maximum(values, 0)))
+        root = np.hstack([near, further * np.sqrt(beyond)])
         generator = np.random.Generator(np.random.Philox(key=41))
         deviations = np.sqrt(np.sum(root**2, axis=1))
-        drawn = np.abs(generator.standard_normal((DRAWS, values.size)) @ root.T)
+        drawn = np.abs(generator.standard_normal((DRAWS, root.shape[1])) @ root.T)
         drawn /= np.maximum(deviations, np.finfo(float).tiny)
         furthest = drawn.max(axis=1) if asked.simultaneous else np.abs(drawn[:, :1]).ravel()
         reach = float(np.quantile(furthest, asked.level, method="higher")) * deviations
