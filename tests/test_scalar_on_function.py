@@ -415,4 +415,4 @@ def test_bands_allow_for_functions_that_were_not_measured() -> None:
     beyond = 3.5**2 * release.basis.evaluate(GRID)[:, count:] ** 2 @ powers
     alone = [b.band(0.95, False, points=GRID) for b in (release, measured)]
     deviations = [(band.upper - band.lower) / 2 / stats.norm.ppf(0.975) for band in alone]
-    assert deviations[0] ** 2 - deviations[1] ** 2 == pytest.approx(beyond, rel=0.15, abs=1e-9)
+    assert deviations[0] ** 2 - deviations[1] ** 2 == pytest.approx(beyond, rel=1e-6, abs=1e-9)

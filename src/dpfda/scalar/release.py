@@ -283,12 +283,13 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         values, vectors = np.linalg.eigh(own[: self._count, : self._count])
         near = measured @ (vectors * np.sqrt(np.maximum(values, 0)))
         root = np.hstack([near, further * np.sqrt(beyond)])
-        generator = np.random.Generator(np.random.Philox(key=41))
         deviations = np.sqrt(np.sum(root**2, axis=1))
-        drawn = np.abs(generator.standard_normal((DRAWS, root.shape[1])) @ root.T)
-        drawn /= np.maximum(deviations, np.finfo(float).tiny)
-        furthest = drawn.max(axis=1) if asked.simultaneous else np.abs(drawn[:, :1]).ravel()
-        reach = float(np.quantile(furthest, asked.level, method="higher")) * deviations
+        reach = deviations * normal_quantile((1 + asked.level) / 2)
+        if asked.simultaneous:
+            generator = np.random.Generator(np.random.Philox(key=41))
+            drawn = np.abs(generator.standard_normal((DRAWS, root.shape[1])) @ root.T)
+            furthest = (drawn / np.maximum(deviations, np.finfo(float).tiny)).max(axis=1)
+            reach = deviations * float(np.quantile(furthest, asked.level, method="higher"))
         line = self._values(at)
         return Band(at, line - reach, line + reach, asked.level, asked.simultaneous)
 
