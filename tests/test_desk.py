@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from desks import DENSITY, HOST, STEPS, people, said, spent, went, write
 from dpfda import Ledger, load
 from dpfda.front.app import app
-from dpfda.front.desk import guard as guards
+from dpfda.front.desk import session as desk_session
 from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.studies import Publications
@@ -104,7 +104,7 @@ def test_only_with_the_cookie_that_the_link_gives_once(folder, visit):
     stranger = visit(folder)
     assert visitor.ask("GET", f"{stranger.guard.place}/").status_code == 404
     forged = {"domain": "127.0.0.1", "path": visitor.guard.place}
-    visitor.client.set_cookie(guards.COOKIE, stranger.guard.session, **forged)
+    visitor.client.set_cookie(desk_session.COOKIE, stranger.guard.session, **forged)
     assert visitor.get("/").status_code == 401
 
 
@@ -122,8 +122,8 @@ def test_a_form_needs_its_mark_and_an_origin(visitor, visit):
 
 def test_what_is_too_large_is_not_read(visitor, monkeypatch):
     place, origin = visitor.guard.place + "/", {"Origin": f"http://{HOST}"}
-    assert f"at most {guards.LARGEST_FILE >> 20} MiB" in said(visitor.get("/"))
-    long = visitor.post("/publish", number="x" * guards.LARGEST_FORM)
+    assert f"at most {desk_session.LARGEST_FILE >> 20} MiB" in said(visitor.get("/"))
+    long = visitor.post("/publish", number="x" * desk_session.LARGEST_FORM)
     assert long.status_code == 413
     monkeypatch.setattr(guards, "LARGEST_FILE", 1000)
     upload = {"mark": visitor.guard.mark, "upload": (BytesIO(b"x" * 2000), "people.csv")}

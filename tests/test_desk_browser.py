@@ -9,7 +9,7 @@ import pytest
 from browser import SCHEMES, WIDTHS, chromium, faults
 from desks import DENSITY, SLOW, STEPS, spent, start, write
 from dpfda import Ledger, load
-from dpfda.front.desk import guard as guards
+from dpfda.front.desk import session as desk_session
 from dpfda.front.desk.server import serve
 
 mpl.use("Agg")
