@@ -125,7 +125,7 @@ def test_what_is_too_large_is_not_read(visitor, monkeypatch):
     assert f"at most {desk_session.LARGEST_FILE >> 20} MiB" in said(visitor.get("/"))
     long = visitor.post("/publish", number="x" * desk_session.LARGEST_FORM)
     assert long.status_code == 413
-    monkeypatch.setattr(guards, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(desk_session, "LARGEST_FILE", 1000)
     upload = {"mark": visitor.guard.mark, "upload": (BytesIO(b"x" * 2000), "people.csv")}
     answer = visitor.ask("POST", place, data=upload, headers=origin)
     assert answer.status_code == 413

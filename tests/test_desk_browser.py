@@ -311,7 +311,7 @@ def test_a_desk_that_was_stopped_is_said_and_the_next_one_goes_on(folder):
 
 
 def test_what_is_too_large_is_said(folder, address, monkeypatch):
-    monkeypatch.setattr(guards, "LARGEST_FILE", 10_000)
+    monkeypatch.setattr(desk_session, "LARGEST_FILE", 10_000)
     write(folder / "large.csv", ["a", *["1"] * 10_000])
     with chromium() as browser:
         page = browser.new_page()
