@@ -219,7 +219,7 @@ class MemoryLedger(AnyLedger):
             before = self._rows
             yield rows
             if self._rows is not before:
-                # An entry's own words may charge as they are written down, and so may a signal's handler.
+                # An entry's own words may charge as they are written down, or a signal's handler.
                 raise LedgerError("A charge must not be made within another; nothing more was charged.")
             self._rows += tuple(rows.added)
 
