@@ -145,26 +145,26 @@ class Rows:
     """
 
     def __init__(self, kept: tuple[bytes, ...]) -> None:
-        self._kept = kept
+        self.kept = kept
         self.added: list[bytes] = []
 
     def latest(self, dataset: str) -> Record | None:
         """Last row of a data set, which holds its budget and what is spent."""
         # The text of another row may hold these bytes too, but most rows are told by them.
         part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
-        for row in reversed((*self._kept, *self.added)):
+        for row in reversed((*self.kept, *self.added)):
             if part in row and (record := _read(row)).dataset == dataset:
                 return record
         return None
 
     def records(self, dataset: str | None) -> list[Record]:
         """Rows of a data set, or all, in order."""
-        records = (_read(row) for row in (*self._kept, *self.added))
+        records = (_read(row) for row in (*self.kept, *self.added))
         return [record for record in records if dataset in (None, record.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
         """Append the row that is made for the next number."""
-        record = make(len(self._kept) + len(self.added) + 1)
+        record = make(len(self.kept) + len(self.added) + 1)
         self.added.append(row_text(record.to_json()))
         return record
 
