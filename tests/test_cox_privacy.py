@@ -101,6 +101,18 @@ def test_the_widths_are_reached() -> None:
     assert 1.1 * UNIT < math.sqrt(sum((apart[0] - apart[1]) ** 2)) <= 2 * UNIT
 
 
+def test_a_person_of_many_records_moves_every_round_by_no_more_than_one_of_one() -> None:
+    nobody, record = (None, None, None, None, None), (9.0, 1, 9.0, "b", "x")
+    for size in (0, 2**22, -(2**22)):
+        history = [[size] * ENTRIES] * 23
+        ways = [[nobody], [record], [record] * 4]
+        base, one, four = (rounds([own, [(5.0, 1, 5.0, "a", "x")]], history) for own in ways)
+        for before, alone, many in zip(base, one, four, strict=True):
+            # Each of the four is rounded by less than one.
+            assert np.max(np.abs(many - alone)) <= 5
+            assert sum((many - before) ** 2) <= UNIT**2
+
+
 @pytest.mark.parametrize(("relation", "width"), [("replace-one", 2 * UNIT), ("add-remove", UNIT)])
 def test_scales_spend_the_budget_and_no_more(relation: str, width: int) -> None:
     people = [[(1.0, 1, 5.0, "a", "x")]] * 3

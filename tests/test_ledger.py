@@ -653,6 +653,21 @@ def test_a_memory_ledger_refuses_to_be_pickled():
         pickle.dumps(estimator(ledger))
 
 
+def test_a_charge_within_a_charge_in_memory_is_not_lost():
+    ledger = MemoryLedger().create("scans", PureDP(1))
+
+    class Charging:
+        def __str__(self):
+            ledger.charge("scans", PureDP("0.9"), ENTRY)
+            return "words"
+
+    with pytest.raises(LedgerError, match="within another"):
+        ledger.charge("scans", PureDP("0.9"), {**ENTRY, "words": Charging()})
+    assert [str(row.cost) for row in ledger.history()] == ["None", "epsilon 0.9"]
+    assert ledger.spent("scans")["epsilon"] == Fraction(9, 10)
+    ledger.check()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_shares_a_file_and_refuses_memory(path):

@@ -164,8 +164,7 @@ class AnyLedger(ABC):
             history = Rows((row_text(latest_of(rows, dataset).to_json()),))
             for costs, entry in charges:
                 appended(history, dataset, costs_of(costs), entry, unit_of(entry))
-            last = latest_of(history, dataset)
-        return last.budget.amount.minus(last.spent)
+            return latest_of(history, dataset).left
 
     def reserve(
         self,
@@ -219,8 +218,8 @@ class AnyLedger(ABC):
             checked_name(unit, "unit")
         costs = costs_of(checked_guarantee(guarantee))
         with self._writing() as rows:
-            left = latest_of(rows, dataset)
-            unit = unit or left.budget.unit
+            before = latest_of(rows, dataset)
+            unit = unit or before.budget.unit
             entry = {
                 "summary": f"reserved for one of {so_many(times, 'release')}",
                 "neighbours": str(relation),
@@ -233,23 +232,21 @@ class AnyLedger(ABC):
             except IncompatibleChargeError:
                 raise
             except BudgetError:
-                room = left.budget.amount.minus(left.spent)
                 raise BudgetError(
                     f"All {times} releases of {guarantee} from {dataset!r} must fit into what is left "
-                    f"of its budget, {room}; found that {len(made)} do. Nothing was charged.",
+                    f"of its budget, {before.left}; found that {len(made)} do. Nothing was charged.",
                     dataset,
                     guarantee,
-                    room,
+                    before.left,
                 ) from None
         return Reservation(tuple(made), guarantee, relation, self._take)
 
     def _take(self, row: Record, costs: Sequence[Cost], entry: Mapping[str, object]) -> None:
         """Note, by a row of its own, which release a row is for that was charged in advance."""
-        unit = unit_of(entry)
         details = {**plain(entry), "charge": row.number}
         with self._writing() as rows:
             before = latest_of(rows, row.dataset)
-            budget = before.budget.held_to(unit, row.dataset)
+            budget = before.budget.held_to(unit_of(entry), row.dataset)
             after(rows, before, "take", budget=budget, asked=asked_by(costs), details=details)
 
     def of(self, dataset: str) -> DatasetLedger:
@@ -338,8 +335,7 @@ class AnyLedger(ABC):
     def remaining(self, dataset: str) -> Amount:
         """What is left of the budget."""
         with self._reading() as rows:
-            last = latest_of(rows, dataset)
-        return last.budget.amount.minus(last.spent)
+            return latest_of(rows, dataset).left
 
     def datasets(self) -> list[str]:
         """Names of the data sets, in the order of their creation."""
@@ -417,9 +413,8 @@ class AnyLedger(ABC):
 
 def _shown(records: list[Record]) -> str:
     last = records[-1]
-    left = last.budget.amount.minus(last.spent)
     count = sum(record.action == "charge" for record in records)
     return (
-        f"{last.dataset}: {left} left of {last.budget}\n"
+        f"{last.dataset}: {last.left} left of {last.budget}\n"
         f"  spent {last.spent} on {so_many(count, 'release')}"
     )

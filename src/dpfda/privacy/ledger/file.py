@@ -217,7 +217,11 @@ class MemoryLedger(AnyLedger):
     def _writing(self, new: bool = False) -> Iterator[Rows]:
         with self._reading() as rows:
             yield rows
-            self._rows += tuple(rows.added)
+            made = rows.kept + tuple(rows.added)
+            if self._rows is not rows.kept:
+                # An entry's own words may charge as they are written down, or a signal's handler.
+                raise LedgerError("A charge must not be made within another; nothing more was charged.")
+            self._rows = made
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(

@@ -61,6 +61,11 @@ class Record:
     details: Mapping[str, object] | None = None
     filter: Filter | None = None
 
+    @property
+    def left(self) -> Amount:
+        """What is left of the budget after this row."""
+        return self.budget.amount.minus(self.spent)
+
     def to_json(self) -> dict[str, object]:
         """JSON types; amounts as exact text."""
         return {

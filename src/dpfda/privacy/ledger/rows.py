@@ -66,12 +66,12 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spen
             return _filtered(before, made, amount, budget.guarantee)
     spent = before.spent.plus(amount)
     if spent.exceeds(budget.amount):
-        raise _over(dataset, amount, budget.amount.minus(before.spent), budget)
+        raise _over(dataset, amount, before.left, budget)
     return Spending(amount, spent)
 
 
 def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP) -> Spending:
-    left = before.budget.amount.minus(before.spent)
+    left = before.left
     if not made.sums(whole) and not made.lengths(whole):
         if made.failures > SPARE * whole.delta:
             # Most of delta is for the filter, which takes in little of what may fail altogether.
@@ -145,26 +145,26 @@ class Rows:
     """
 
     def __init__(self, kept: tuple[bytes, ...]) -> None:
-        self._kept = kept
+        self.kept = kept
         self.added: list[bytes] = []
 
     def latest(self, dataset: str) -> Record | None:
         """Last row of a data set, which holds its budget and what is spent."""
         # The text of another row may hold these bytes too, but most rows are told by them.
         part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
-        for row in reversed((*self._kept, *self.added)):
+        for row in reversed((*self.kept, *self.added)):
             if part in row and (record := _read(row)).dataset == dataset:
                 return record
         return None
 
     def records(self, dataset: str | None) -> list[Record]:
         """Rows of a data set, or all, in order."""
-        records = (_read(row) for row in (*self._kept, *self.added))
+        records = (_read(row) for row in (*self.kept, *self.added))
         return [record for record in records if dataset in (None, record.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
         """Append the row that is made for the next number."""
-        record = make(len(self._kept) + len(self.added) + 1)
+        record = make(len(self.kept) + len(self.added) + 1)
         self.added.append(row_text(record.to_json()))
         return record
 
@@ -182,7 +182,6 @@ def appended(
     """The row of a charge, appended if the budget allows it."""
     neighbours = Neighbours.parse(required(entry, "neighbours"))
     details = plain(entry)
-    asked = asked_by(parts)
     before = latest_of(rows, dataset)
     # Whoever is first, under the lock, states the unit.
     budget = before.budget.held_to(unit, dataset)
@@ -190,8 +189,8 @@ def appended(
     made.amount.written()
     made.spent.written()
     return after(
-        rows, before, "charge", budget=budget, spent=made.spent, cost=made.amount, asked=asked,
-        details=details, filter=made.filter,
+        rows, before, "charge", budget=budget, spent=made.spent, cost=made.amount,
+        asked=asked_by(parts), details=details, filter=made.filter,
     )  # fmt: skip
 
 
