@@ -12,11 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.accounts import Account, foreseen_charge, listed, opened_account, tell_dry_run
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option, documented
 from dpfda.command.reading import Reader, located
-from dpfda.command.running import FAILED, fail, note, tell, warn
+from dpfda.command.running import (
+    FAILED,
+    Account,
+    fail,
+    foreseen_charge,
+    listed,
+    note,
+    opened_account,
+    tell,
+    tell_dry_run,
+    warn,
+)
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.words import so_many
 
@@ -334,7 +344,7 @@ def write_release(
     A picture or a table that fails is a warning and no failure: a script that saw one would release
     again.
     """
-    from dpfda.command.accounts import save
+    from dpfda.command.running import save
 
     save(release, out, account)
     files = {"release": str(out)}

@@ -51,8 +51,8 @@ def compose(
     dpfda compose mean.json density.json groups.json --delta 1e-6 --json
     dpfda compose --ledger budget.ledger --dataset scans-2026
     """
-    from dpfda.command.accounts import state, words
     from dpfda.command.files import opened
+    from dpfda.command.running import state, words
     from dpfda.privacy.certificates import guarantee_to_json
     from dpfda.privacy.composition import account
     from dpfda.privacy.guarantees import ZeroConcentratedDP

@@ -129,7 +129,7 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
     --------
     dpfda ledger recover budget.ledger 2 fa.json
     """
-    from dpfda.command.accounts import recovered
+    from dpfda.command.running import recovered
 
     found = recovered(_opened(file), row, out, overwrite)
     say(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
@@ -174,7 +174,7 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
 
 def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     """Budgets, what is spent and what is left, in words or as JSON; and what was charged, if listed."""
-    from dpfda.command.accounts import state, words
+    from dpfda.command.running import state, words
 
     names = ledger.datasets() if dataset is None else [dataset]
     if as_json:

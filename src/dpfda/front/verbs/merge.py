@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.command import options as o
-from dpfda.command.accounts import opened_account
 from dpfda.command.functions import Verb
-from dpfda.command.running import say
+from dpfda.command.running import opened_account, say
 
 
 def merge(
@@ -43,9 +42,9 @@ def merge(
     dpfda merge north.part south.part north.answer south.answer --agreement agreed.json --keys
         registry.keys --out fa.json
     """
-    from dpfda.command.accounts import foreseen_charge, tell_dry_run
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
+    from dpfda.command.running import foreseen_charge, tell_dry_run
     from dpfda.front import custodians
     from dpfda.publication.custody import Agreement, Answer, Keys, Part
     from dpfda.releases.files import read_json

@@ -85,8 +85,8 @@ def part(
     dpfda part scans.csv --agreement agreed.json --keys north.keys --columns 'cca_*' --groups ID
         --fingerprint 928a220d-... --out north.part
     """
-    from dpfda.command.accounts import opened_account
     from dpfda.command.files import check_outputs
+    from dpfda.command.running import opened_account
     from dpfda.front import custodians
     from dpfda.privacy.ledger import named_once
     from dpfda.publication.custody import Agreement, Keys
