@@ -21,7 +21,7 @@ from dpfda.numerics import drawing
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.averages import publish_steps
+from dpfda.publication.integers import publish_steps
 from dpfda.records.features import LinearFeatures
 from dpfda.testing import check_release
 from statistical import normal_only_at_its_scale

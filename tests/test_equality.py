@@ -14,7 +14,7 @@ from dpfda.mean.comparison.forms import LOOKS, Forms, largest_tail, quantiles
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.numerics.aggregate import exact_product
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.publication.averages import statistic_noise
+from dpfda.publication.integers import statistic_noise
 
 GRID = np.linspace(0, 1, 40)
 UNIT = 2**20

@@ -29,7 +29,7 @@ from dpfda.noise.wishart import CoupledNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.publication.averages import publish_perturbed
+from dpfda.publication.integers import publish_perturbed
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 HALF = Fraction(1, 2)

@@ -1,17 +1,10 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.privacy.certificates import said_by
-from dpfda.publication.averages import (
-    EXACT,
-    check,
-    pay,
-    publish,
-    publish_curve,
-    publish_integers,
-    publish_parallel,
-)
+from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.distances import Draw
+from dpfda.publication.integers import publish_integers, publish_parallel
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.plan import Plan, Prepared

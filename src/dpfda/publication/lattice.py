@@ -20,8 +20,8 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, exact, readable
 from dpfda.privacy.guarantees import Neighbours, PureDP, budget
 from dpfda.privacy.ledger.named import read_ledger
-from dpfda.publication.averages import publish_integers
 from dpfda.publication.charging import stamp
+from dpfda.publication.integers import publish_integers
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 
 Domain = tuple[tuple[float, float], ...]

@@ -41,8 +41,8 @@ from dpfda.privacy.certificates import WHOLE, Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication.averages import publish_integers
 from dpfda.publication.charging import certified_entry, charge, charged_for
+from dpfda.publication.integers import publish_integers
 from dpfda.publication.planners import ORDINARY, Designed
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words

@@ -25,7 +25,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import Prepared, planner, recomputed, stamp
-from dpfda.publication.averages import publish_integers, publish_steps
+from dpfda.publication.integers import publish_integers, publish_steps
 from dpfda.publication.planners import Designed
 from dpfda.publication.tables import ShareTable
 from dpfda.spine.choices import sizes_for, stated_size

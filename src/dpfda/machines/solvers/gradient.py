@@ -24,7 +24,7 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication.averages import publish_steps
+from dpfda.publication.integers import publish_steps
 
 # Coefficients have columns of length at most 2^15.
 LONGEST = 2.0**15

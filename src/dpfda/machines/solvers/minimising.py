@@ -33,7 +33,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import recomputed
-from dpfda.publication.averages import MINIMISER, OBJECTIVE, publish_perturbed
+from dpfda.publication.integers import MINIMISER, OBJECTIVE, publish_perturbed
 
 # Share of the exact sensitivity that the minimisation's inexactness may add to the first's noise.
 INEXACTNESS = 0.005

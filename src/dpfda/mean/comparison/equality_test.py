@@ -28,7 +28,7 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, stamp
-from dpfda.publication.averages import publish_integers, statistic_noise
+from dpfda.publication.integers import publish_integers, statistic_noise
 from dpfda.publication.shares import Sharing
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
