@@ -243,7 +243,9 @@ class Publication:
             "axis": axis.removeprefix("axis: "),
             "called": ", ".join(text for name in LABELS if (text := getattr(given, name, None))),
             "in the file": so_many(len(table.header), "column"),
-            **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
+            **foreseen_charge(
+                estimator.asked(), planned, account, relation, unit, self.reader.paid(given)
+            ),
             "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),
         }
 

@@ -22,9 +22,9 @@ from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
     from dpfda.command.declared import Option
-    from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.privacy.composition import Cost
+    from dpfda.privacy.guarantees import Guarantee, Neighbours
     from dpfda.privacy.ledger import AnyLedger, Ledger
     from dpfda.releases.base import Release
 
@@ -408,8 +408,9 @@ def listed(names: Sequence[str]) -> Sequence[str]:
 
 
 def foreseen_charge(
-    estimator: Summary, planned: Certificate | None, account: Account | None, unit: str, paid: str
-) -> dict[str, str]:
+    asked: Guarantee, planned: Certificate | None, account: Account | None, relation: Neighbours,
+    unit: str, paid: str,
+) -> dict[str, str]:  # fmt: skip
     """What would be charged, and what would be left; refused where the budget does not allow it.
 
     paid: Why nothing would be charged.
@@ -420,9 +421,8 @@ def foreseen_charge(
         return {"charge": f"nothing: {paid}"}
     if account is None:
         return {"charge": "no ledger is named: keep an account of all releases (--ledger, --dataset)"}
-    costs = planned.costs if planned is not None else (Cost(estimator.asked()),)
-    relation = str(estimator.settings.unit.relation)
-    charges: list[Charge] = [(costs, {"neighbours": relation, "privacy_unit": unit})]
+    costs = planned.costs if planned is not None else (Cost(asked),)
+    charges: list[Charge] = [(costs, {"neighbours": str(relation), "privacy_unit": unit})]
     before, key = BEFORE.get(), (str(account.ledger.path), account.dataset)
     if before is not None:
         charges = [*before.get(key, []), *charges]
@@ -431,4 +431,4 @@ def foreseen_charge(
         before[key] = charges
     now = account.ledger.remaining(account.dataset)
     where = f"{account.dataset!r} in {account.ledger.path}"
-    return {"charge": f"{estimator.asked()} to {where}", "left": f"{now} before, {left} after"}
+    return {"charge": f"{asked} to {where}", "left": f"{now} before, {left} after"}

@@ -1,4 +1,4 @@
-"""Integers from private to public whose movement somebody else has proved, and sums of disjoint units."""
+"""Integers from private to public, whose movement somebody else has proved; sums of disjoint units."""
 
 from __future__ import annotations
 

@@ -66,13 +66,14 @@ def merge(
         there = {each.custodian for each in handed}
         absent = [card.name for card in agreed.custodians if card.name not in there]
         estimator = custodians.estimator_of(agreed)
+        asked, relation = estimator.asked(), estimator.settings.unit.relation
         unit = estimator.settings.unit.called(None)
         facts = {
             "publishes": f"{agreed.summary['name']}, from the parts of {', '.join(sorted(there))}",
             "missing": ", ".join(absent),
-            "guarantee": str(estimator.asked()),
-            "protects": estimator.settings.unit.relation.describe(unit),
-            **foreseen_charge(estimator, None, account, unit, ""),
+            "guarantee": str(asked),
+            "protects": relation.describe(unit),
+            **foreseen_charge(asked, None, account, relation, unit, ""),
             "writes": ", ".join(str(path) for path in (out, csv, plot) if path is not None),
         }
         tell_dry_run(facts, as_json, ())
