@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpfda.command import options as o
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option, documented
-from dpfda.command.reading import Reader, located
+from dpfda.command.reading import Reader, Summary, located
 from dpfda.command.running import (
     FAILED,
     Account,
@@ -23,6 +23,7 @@ from dpfda.command.running import (
     listed,
     note,
     opened_account,
+    save,
     tell,
     tell_dry_run,
     warn,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from dpfda.bases.kernels import KernelFunction
     from dpfda.bounds import Bound, Search
-    from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.releases.base import Release
 
@@ -346,8 +346,6 @@ def write_release(
     A picture or a table that fails is a warning and no failure: a script that saw one would release
     again.
     """
-    from dpfda.command.running import save
-
     save(release, out, account)
     files = {"release": str(out)}
     for option, path, write in outputs:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
-from dpfda.command.running import opened_account, say
+from dpfda.command.running import foreseen_charge, opened_account, say, tell_dry_run
 
 
 def merge(
@@ -44,7 +44,6 @@ def merge(
     """
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
-    from dpfda.command.running import foreseen_charge, tell_dry_run
     from dpfda.front import custodians
     from dpfda.publication.custody import Agreement, Answer, Keys, Part
     from dpfda.releases.files import read_json

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
-from dpfda.command.running import say, typed
+from dpfda.command.running import opened_account, say, typed
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def part(
         --fingerprint 928a220d-... --out north.part
     """
     from dpfda.command.files import check_outputs
-    from dpfda.command.running import opened_account
     from dpfda.front import custodians
     from dpfda.privacy.ledger import named_once
     from dpfda.publication.custody import Agreement, Keys

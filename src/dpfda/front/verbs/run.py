@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, get_args, get_origin
 import typer
 
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, called
+from dpfda.command.functions import Declared, Verb, called
 from dpfda.command.running import BEFORE, quietly, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.declared import Option
-    from dpfda.command.functions import Declared
     from dpfda.command.publishing import Publication
 
 # A study is small; what is larger is no study.
