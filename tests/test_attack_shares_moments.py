@@ -34,7 +34,7 @@ from dpfda.publication import Prepared
 from dpfda.publication.custody import Keys, joined
 from dpfda.releases.base import load
 from dpfda.releases.moments import filled
-from dpfda.sampler.plan import SamplerPlan
+from dpfda.sampler.estimator import SamplerPlan
 from dpfda.sampler.release import COUNT
 
 POINTS = 12

@@ -14,7 +14,7 @@ from scipy.special import j0
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda.bases import BoxBasis
-from dpfda.bases.axes import AXES
+from dpfda.bases.closed_form import AXES
 from dpfda.bases.grids import product_points
 from dpfda.bases.products import leading_modes, spectral_decay
 from dpfda.bases.protocol import BoxFunctions

@@ -27,7 +27,7 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.moments import FEW, PEAK, MomentsDesign, RadiusChoice
-from dpfda.sampler.plan import SCORES
+from dpfda.sampler.estimator import SCORES
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, beyond, score_axes
 from dpfda.testing import check_release, check_summary
 

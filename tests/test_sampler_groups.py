@@ -16,7 +16,7 @@ from dpfda.front.app import app
 from dpfda.noise import gaussian_ratio
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.sampler.plan import SCORES, GroupsPlan
+from dpfda.sampler.estimator import SCORES, GroupsPlan
 from dpfda.sampler.release import COUNT
 from dpfda.testing import check_release
 

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.axes import AXES, Axis
 from dpfda.bases.cells import box_domain
+from dpfda.bases.closed_form import AXES, Axis
 from dpfda.bases.grids import frozen
 from dpfda.bases.products import SPECTRA, ProductBasis, leading_modes, spectral_decay
 from dpfda.numerics.arrays import Floats, Integers

@@ -23,6 +23,7 @@ from dpfda.bases.kernels import (
     kernel_function,
     matern_terms,
 )
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
@@ -60,8 +61,6 @@ def is_uniform(grid: Floats) -> bool:
 
 def toeplitz_product(row: Floats) -> Product:
     """Product with the symmetric Toeplitz matrix of this first row: a circular convolution."""
-    import scipy
-
     size = row.size
     length = scipy.fft.next_fast_len(2 * size - 1, real=True)
     circle = np.concatenate([row, np.zeros(length - 2 * size + 1), row[:0:-1]])
@@ -102,8 +101,6 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
     z_k(i) = exp(-h) sum_l C(k, l) h^(k-l) z_l(i - 1), plus v_i for k = 0.
     The part above the diagonal is the transpose.
     """
-    import scipy
-
     polynomial = np.array(POLYNOMIALS[term.nu])
     states = polynomial.size
     steps = math.sqrt(2 * term.nu) / term.length_scale * np.diff(points)
@@ -221,8 +218,6 @@ def _space(product: Product, size: int, shift: float, count: int) -> Floats:
 
 def _ritz(product: Product, space: Floats, count: int) -> EigenPairs:
     """The best pairs in a space, so many of the largest, with their residuals."""
-    import scipy
-
     space, _ = scipy.linalg.qr(space, mode="economic")
     image = product(space)
     small = space.T @ image

@@ -21,7 +21,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import planner, stamp
-from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
+from dpfda.publication.moments import MomentsDesign, Part, part_noise, shared, split
 from dpfda.releases.moments import Moments
 from dpfda.spine.arguments import Bounds, Functions, Number, Payer, Place, Protected
 from dpfda.spine.settings import Reading, Settings
@@ -147,8 +147,8 @@ def clusters_plan(
     parts, rest = dict[str, Part](), shared(guarantee)
     persons = size * _epsilon(rest)
     if persons >= worth:
-        parts[SUMS], rest = parted(rest, SUMS_SHARE)
-    parts[CELLS], rest = parted(rest, CELLS_SHARE)
+        parts[SUMS], rest = split(rest, SUMS_SHARE)
+    parts[CELLS], rest = split(rest, CELLS_SHARE)
     most = (size * _epsilon(parts[CELLS]) / PERSONS) ** (2 * AXES / (2 + AXES))
     first = min(max(FEWEST, round(growth * persons ** (1 / 3))), used.eigenvalues.size)
     design = MomentsDesign(

@@ -12,11 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.accounts import Account, foreseen_charge, listed, opened_account, tell_dry_run
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option, documented
-from dpfda.command.reading import Reader, located
-from dpfda.command.running import FAILED, fail, note, tell, warn
+from dpfda.command.reading import Reader, Summary, located
+from dpfda.command.running import (
+    FAILED,
+    Account,
+    fail,
+    foreseen_charge,
+    listed,
+    note,
+    opened_account,
+    save,
+    tell,
+    tell_dry_run,
+    warn,
+)
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.words import so_many
 
@@ -25,7 +36,6 @@ if TYPE_CHECKING:
 
     from dpfda.bases.kernels import KernelFunction
     from dpfda.bounds import Bound, Search
-    from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.releases.base import Release
 
@@ -233,7 +243,9 @@ class Publication:
             "axis": axis.removeprefix("axis: "),
             "called": ", ".join(text for name in LABELS if (text := getattr(given, name, None))),
             "in the file": so_many(len(table.header), "column"),
-            **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
+            **foreseen_charge(
+                estimator.asked(), planned, account, relation, unit, self.reader.paid(given)
+            ),
             "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),
         }
 
@@ -334,8 +346,6 @@ def write_release(
     A picture or a table that fails is a warning and no failure: a script that saw one would release
     again.
     """
-    from dpfda.command.accounts import save
-
     save(release, out, account)
     files = {"release": str(out)}
     for option, path, write in outputs:

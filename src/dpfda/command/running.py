@@ -1,4 +1,4 @@
-"""How a verb runs: errors become one line and an exit status, and nothing private is printed."""
+"""How a verb runs: errors in one line, nothing private printed; the ledger charged, the release kept."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ import inspect
 import json
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 import typer
 
-from dpfda.numerics.errors import DpfdaError, InPython, in_python
+from dpfda.numerics.errors import DpfdaError, InPython, LedgerError, ParameterError, in_python
 from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
     from dpfda.command.declared import Option
+    from dpfda.privacy.certificates import Certificate
+    from dpfda.privacy.composition import Cost
+    from dpfda.privacy.guarantees import Guarantee, Neighbours
+    from dpfda.privacy.ledger import AnyLedger, Ledger
+    from dpfda.releases.base import Release
 
 Progress = Callable[[int, int], None]
 # Who is told how far a reading is, in the place of a bar on stderr.
@@ -199,3 +206,229 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(visible(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+class Account(NamedTuple):
+    """A ledger, and the data set in it."""
+
+    ledger: Ledger
+    dataset: str
+
+    def row_of(self, release: Release) -> int | None:
+        """The row of the charge that paid for a release; None where it cannot be found."""
+        rows, identity = self.ledger.releases(self.dataset), release.certificate.identity
+        return next((row["number"] for row in rows if row["release"] == identity), None)
+
+    def note_file(self, release: Release, file: Path) -> None:
+        """Note on the row of its charge in which file a release is."""
+        row = self.row_of(release)
+        if row is not None:
+            self.ledger.note_file(self.dataset, file.resolve(), row)
+
+
+def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
+    """A data set's budget, what is spent and left; if listed, the charges and who raised it."""
+    from dpfda.privacy.ledger.history import table
+
+    charged = ledger.releases(dataset) if listed else []
+    raised = [f"  {line}" for line in raises(ledger, dataset)] if listed else []
+    return "\n".join([ledger.show(dataset), *([table(charged)] if charged else []), *raised])
+
+
+def raises(ledger: AnyLedger, dataset: str) -> list[str]:
+    """Who enlarged the budget, to what and why, in words."""
+    return [
+        f"row {row['number']}, {str(row['time'])[:19].replace('T', ' ')} (UTC): raised to "
+        f"{row['budget']} by {row['who'] or 'nobody named'}: {row['reason']}"
+        for row in _raises(ledger, dataset)
+    ]
+
+
+def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, object]:
+    """The same as JSON types."""
+    return {
+        "budget": str(ledger.budget(dataset)),
+        "spent": ledger.spent(dataset).written(),
+        "remaining": ledger.remaining(dataset).written(),
+        **({"releases": ledger.releases(dataset), "raises": _raises(ledger, dataset)} if listed else {}),
+    }
+
+
+def _raises(ledger: AnyLedger, dataset: str) -> list[dict[str, object]]:
+    """Who enlarged the budget, to what and why, oldest first."""
+    rows = [row for row in ledger.history(dataset) if row.action == "raise"]
+    return [
+        {"number": row.number, "time": row.time, "budget": str(row.budget.amount),
+         **{name: (row.details or {}).get(name) for name in ("who", "reason")}}
+        for row in rows
+    ]  # fmt: skip
+
+
+def opened_account(file: Path | None, dataset: str | None, told: bool = True) -> Account | None:
+    """What a release is charged to, given or named once; None where none is named. It is told.
+
+    Raises
+    ------
+    ParameterError
+        If only one of file and data set is named.
+    LedgerError
+        If the file is no ledger or does not know the data set.
+    """
+    from dpfda.privacy.ledger import Ledger, named_once
+
+    named = named_once()
+    typed = named.ledger is None or file not in (None, named.ledger)
+    file, dataset = file or named.ledger, dataset or named.dataset
+    if (file is None) != (dataset is None):
+        lacking, other = ("--ledger", "--dataset") if file is None else ("--dataset", "--ledger")
+        remedy = (
+            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET, or a file dpfda.toml, name both "
+            "once for all releases."
+        )
+        raise ParameterError(lacking, f"be given with {other}", "none", remedy)
+    if file is None or dataset is None:
+        return None
+    account = Ledger(file)
+    account.budget(dataset)
+    where = "" if typed else f", as {named.where['ledger']} says"
+    if told:
+        note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
+    return Account(account, dataset)
+
+
+def save(release: Release, out: Path, account: Account | None = None) -> None:
+    """Write a release, or else keep it beside the ledger or in the folder for temporary files, and fail.
+
+    The release is public once its noise is drawn, so any place is allowed. The message says where it is.
+    """
+    try:
+        # Whether it may be replaced was asked before anything was charged.
+        release.save(out, overwrite=True)
+    except DpfdaError as error:
+        row = None
+        with suppress(DpfdaError, OSError):
+            row = account and account.row_of(release)
+        name = f"{out.stem}.kept.json" if row is None else f"{out.stem}.row-{row}.json"
+        folders = [Path(tempfile.gettempdir()), Path.home()]
+        if account is not None:
+            folders.insert(0, account.ledger.path.parent)
+        kept = _kept(release, [folder / name for folder in folders])
+        if kept is None:
+            fail(
+                f"{error} Noise had been drawn and the release is lost, since no other place could be "
+                "written to either: running again is a second release.",
+                FAILED,
+            )
+        remedy = f"Move it to {str(out)!r} yourself."
+        if account is not None and row is not None:
+            with suppress(LedgerError):
+                account.note_file(release, kept)
+                words = f"dpfda ledger recover {account.ledger.path} {row} {out}"
+                remedy = f"Put it in its place with: {words}"
+        fail(
+            f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "
+            f"release. {remedy}",
+            FAILED,
+        )
+
+
+def recovered(ledger: Ledger, row: int, out: Path, overwrite: bool) -> Path:
+    """Copy the file that is noted on a charge to where it is wanted, and note that.
+
+    Raises
+    ------
+    LedgerError
+        If the row is no charge, or has no file.
+    StorageError
+        If that file holds no release, or the new one cannot be written.
+    """
+    from dpfda.command.files import check_outputs
+    from dpfda.releases.base import load
+    from dpfda.releases.files import write_text
+
+    found = next((listed for listed in ledger.releases() if listed["number"] == row), None)
+    if found is None:
+        raise LedgerError(f"ROW must be a charge of the ledger; found {row}. See dpfda ledger show.")
+    if found["file"] is None:
+        raise LedgerError(
+            f"The charge must have a file; row {row} has none. Its release was written by other "
+            "means, or is lost: its noise cannot be drawn again under the same charge."
+        )
+    kept = Path(found["file"])
+    check_outputs({"F.json": out}, {"the kept file": kept}, overwrite)
+    load(kept)
+    write_text(out, kept.read_text(encoding="utf-8"))
+    ledger.note_file(found["dataset"], out.resolve(), row)
+    return kept
+
+
+def _kept(release: Release, places: list[Path]) -> Path | None:
+    for place in places:
+        if place.exists():
+            continue
+        with suppress(DpfdaError, OSError):
+            release.save(place)
+            return place.resolve()
+    return None
+
+
+Charge = tuple[Sequence["Cost"], Mapping[str, object]]
+# Charges of the releases that a study makes before, by ledger and data set.
+BEFORE: ContextVar[dict[tuple[str, str], list[Charge]] | None] = ContextVar("charges", default=None)
+# Whether a dry run only checks.
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+# So many names of columns are said.
+SHOWN = 6
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Within it a dry run checks and says nothing."""
+    before = QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        QUIET.reset(before)
+
+
+def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str]) -> None:
+    """Say what a verb would do."""
+    if QUIET.get():
+        return
+    if as_json:
+        print_json({"dry_run": True, **facts, "warnings": [*warnings]})
+        return
+    lines = [f"  {name + ':':<11} {fact}" for name, fact in facts.items() if fact]
+    say("\n".join(["Dry run: nothing is charged, drawn or written. It would do this:", *lines]))
+
+
+def listed(names: Sequence[str]) -> Sequence[str]:
+    """Names of columns, of which the first and the last are said where they are many."""
+    return names if len(names) <= SHOWN else [*names[:2], "..", f"{names[-1]} ({len(names)})"]
+
+
+def foreseen_charge(
+    asked: Guarantee, planned: Certificate | None, account: Account | None, relation: Neighbours,
+    unit: str, paid: str,
+) -> dict[str, str]:  # fmt: skip
+    """What would be charged, and what would be left; refused where the budget does not allow it.
+
+    paid: Why nothing would be charged.
+    """
+    from dpfda.privacy.composition import Cost
+
+    if paid:
+        return {"charge": f"nothing: {paid}"}
+    if account is None:
+        return {"charge": "no ledger is named: keep an account of all releases (--ledger, --dataset)"}
+    costs = planned.costs if planned is not None else (Cost(asked),)
+    charges: list[Charge] = [(costs, {"neighbours": str(relation), "privacy_unit": unit})]
+    before, key = BEFORE.get(), (str(account.ledger.path), account.dataset)
+    if before is not None:
+        charges = [*before.get(key, []), *charges]
+    left = account.ledger.foreseen(account.dataset, charges)
+    if before is not None:
+        before[key] = charges
+    now = account.ledger.remaining(account.dataset)
+    where = f"{account.dataset!r} in {account.ledger.path}"
+    return {"charge": f"{asked} to {where}", "left": f"{now} before, {left} after"}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 from dpfda.command import options as o
 from dpfda.command.columns import WEIGHTS, parse_points, read_ranges, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.reading import NamedColumns, named, said
+from dpfda.command.reading import NamedColumns, Summary, named, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 

@@ -120,11 +120,7 @@ class KernelMachine(Estimator):
         self._set_feature_names(X, groups)
 
     def plan(
-        self,
-        n: int,
-        inputs: int | None = None,
-        filled: float | None = None,
-        span: float | None = None,
+        self, n: int, inputs: int | None = None, filled: float | None = None, span: float | None = None
     ) -> MachinePlan | PredictorPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 

@@ -11,11 +11,10 @@ from dpfda.command import options as o
 from dpfda.command.columns import read_labels, read_range, read_ranges
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_UNITS, Publication
-from dpfda.command.reading import Reader, as_stated
+from dpfda.command.reading import Reader, Summary, as_stated
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.records.columns import TableColumns
 

@@ -50,7 +50,7 @@ def shared(guarantee: Guarantee) -> Part:
     return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / 2)
 
 
-def parted(budget: Part, share: Fraction) -> tuple[Part, Part]:
+def split(budget: Part, share: Fraction) -> tuple[Part, Part]:
     """A share of a budget, and what is left."""
     kind, whole = type(budget), budget.rho if isinstance(budget, ZeroConcentratedDP) else budget.epsilon
     return kind(whole * share), kind(whole - whole * share)
@@ -224,14 +224,14 @@ class MomentsDesign:
     def parts(self) -> dict[str, Part]:
         """The budget of each stage; of a rho steps have equal parts, but the last has two."""
         found: dict[str, Part] = {}
-        found["mean"], rest = parted(self.budget, self.mean_share)
+        found["mean"], rest = split(self.budget, self.mean_share)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
             share = self.lengths_share / len(self.names)
             used = share * (len(self.names) - left)
-            found[f"length of {name}"], rest = parted(rest, share / (1 - used))
+            found[f"length of {name}"], rest = split(rest, share / (1 - used))
         for step in range(1, self.count):
             share = Fraction(1, self.count + 2 - step) if self.joint else STEP_SHARE
-            found[f"second moments, step {step}"], rest = parted(rest, share)
+            found[f"second moments, step {step}"], rest = split(rest, share)
         return found | {f"second moments, step {self.count}": rest}
 
     @property

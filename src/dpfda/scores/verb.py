@@ -10,10 +10,9 @@ from dpfda.command import options as o
 from dpfda.command.columns import read_range
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_UNITS, Publication
-from dpfda.command.reading import NamedColumns, named
+from dpfda.command.reading import NamedColumns, Summary, named
 
 if TYPE_CHECKING:
-    from dpfda.command.reading import Summary
     from dpfda.records.columns import TableColumns
     from dpfda.records.files import Uses
 

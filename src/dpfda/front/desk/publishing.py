@@ -10,9 +10,9 @@ from pathlib import Path
 
 from flask import Blueprint, Response, abort, request
 
-from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
+from dpfda.command.running import raises
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
 from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, run
 from dpfda.front.desk.studies import Publication, alone, command_line

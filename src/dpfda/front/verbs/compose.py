@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
-from dpfda.command.running import print_json, say
+from dpfda.command.running import print_json, say, state, words
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ def compose(
     dpfda compose mean.json density.json groups.json --delta 1e-6 --json
     dpfda compose --ledger budget.ledger --dataset scans-2026
     """
-    from dpfda.command.accounts import state, words
     from dpfda.command.files import opened
     from dpfda.privacy.certificates import guarantee_to_json
     from dpfda.privacy.composition import account

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Group, Verb
-from dpfda.command.running import print_json, say
+from dpfda.command.running import print_json, recovered, say, state, words
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -129,8 +129,6 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
     --------
     dpfda ledger recover budget.ledger 2 fa.json
     """
-    from dpfda.command.accounts import recovered
-
     found = recovered(_opened(file), row, out, overwrite)
     say(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
 
@@ -174,8 +172,6 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
 
 def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     """Budgets, what is spent and what is left, in words or as JSON; and what was charged, if listed."""
-    from dpfda.command.accounts import state, words
-
     names = ledger.datasets() if dataset is None else [dataset]
     if as_json:
         print_json({name: state(ledger, name, listed) for name in names})

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.command import options as o
-from dpfda.command.accounts import opened_account
 from dpfda.command.functions import Verb
-from dpfda.command.running import say
+from dpfda.command.running import foreseen_charge, opened_account, say, tell_dry_run
 
 
 def merge(
@@ -43,7 +42,6 @@ def merge(
     dpfda merge north.part south.part north.answer south.answer --agreement agreed.json --keys
         registry.keys --out fa.json
     """
-    from dpfda.command.accounts import foreseen_charge, tell_dry_run
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.front import custodians
@@ -67,13 +65,14 @@ def merge(
         there = {each.custodian for each in handed}
         absent = [card.name for card in agreed.custodians if card.name not in there]
         estimator = custodians.estimator_of(agreed)
+        asked, relation = estimator.asked(), estimator.settings.unit.relation
         unit = estimator.settings.unit.called(None)
         facts = {
             "publishes": f"{agreed.summary['name']}, from the parts of {', '.join(sorted(there))}",
             "missing": ", ".join(absent),
-            "guarantee": str(estimator.asked()),
-            "protects": estimator.settings.unit.relation.describe(unit),
-            **foreseen_charge(estimator, None, account, unit, ""),
+            "guarantee": str(asked),
+            "protects": relation.describe(unit),
+            **foreseen_charge(asked, None, account, relation, unit, ""),
             "writes": ", ".join(str(path) for path in (out, csv, plot) if path is not None),
         }
         tell_dry_run(facts, as_json, ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
-from dpfda.command.running import say, typed
+from dpfda.command.running import opened_account, say, typed
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def part(
     dpfda part scans.csv --agreement agreed.json --keys north.keys --columns 'cca_*' --groups ID
         --fingerprint 928a220d-... --out north.part
     """
-    from dpfda.command.accounts import opened_account
     from dpfda.command.files import check_outputs
     from dpfda.front import custodians
     from dpfda.privacy.ledger import named_once

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, get_args, get_origin
 
 import typer
 
-from dpfda.command import accounts as tried
 from dpfda.command import options as o
-from dpfda.command.functions import Verb, called
-from dpfda.command.running import say
+from dpfda.command.functions import Declared, Verb, called
+from dpfda.command.running import BEFORE, quietly, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.declared import Option
-    from dpfda.command.functions import Declared
     from dpfda.command.publishing import Publication
 
 # A study is small; what is larger is no study.
@@ -55,12 +53,12 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
         releases = [each for each in releases if not each.out.exists()]
     digest = hashlib.sha256(study.read_bytes()).hexdigest()
     say(f"{study}: {so_many(len(releases), 'release')}, SHA-256 {digest}")
-    before = tried.BEFORE.set({})
+    before = BEFORE.set({})
     try:
         for each in releases:
             each.run("--dry-run", quiet=not dry_run)
     finally:
-        tried.BEFORE.reset(before)
+        BEFORE.reset(before)
     for each in () if dry_run else releases:
         each.run()
 
@@ -78,7 +76,7 @@ class Planned:
         """Run the verb; a refusal names the release and stops the study."""
         if not quiet:
             say(f"release {self.place}: dpfda {self.verb.name} .. --out {self.out}")
-        with tried.quietly(quiet):
+        with quietly(quiet):
             status = self.call(*more)
         if status:
             say(f"release {self.place} of the study ({self.verb.name}) stopped it", err=True)

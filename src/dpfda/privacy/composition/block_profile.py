@@ -36,6 +36,7 @@ import numpy as np
 from flint import acb, arb
 from numpy.typing import ArrayLike
 
+from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.conversions import zcdp_delta
@@ -192,8 +193,6 @@ def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Flo
         epsilon. They are broadcast against each other.
     epsilon: Not negative.
     """
-    import scipy
-
     size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
     size, height = size[..., None], over[..., None] / 2
     r = epsilon + 2 * height
@@ -218,8 +217,6 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
 
     DLMF 10.41.4 with three terms, whose error there is below 1e-7.
     """
-    import scipy
-
     with np.errstate(over="ignore", divide="ignore"):
         known = scipy.special.kve(order, x)
         safe = np.maximum(order, 1.0)

@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import Ledger
-from dpfda.privacy.ledger.rows import DatasetLedger, Reservation
-
-if TYPE_CHECKING:
-    from dpfda.privacy.ledger.rows import Chargeable
-
+from dpfda.privacy.ledger.rows import Chargeable, DatasetLedger, Reservation
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
 # In each folder from the working directory upwards: a file of its own, or a table in the project's.
