@@ -180,7 +180,7 @@ def test_roots_are_powers_of_inputs():
 
 
 def test_inputs_are_clipped_to_their_bounds():
-    box = InputBox.of(([0, -1], [10, 1]), 2)
+    box = InputBox.of([(0, 10), (-1, 1)], 2)
     scaled = box.scaled(np.array([[5.0, 0.0], [-1e300, 1e300], [11.0, -1.0]]))
     np.testing.assert_array_equal(scaled, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
 

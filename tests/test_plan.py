@@ -60,7 +60,7 @@ WITHOUT_ERROR = {
     "directions": PrivateFPCA(1.0, bounds=(0, 1), mechanism="exponential").plan(60, POINTS),
     "kernel": PrivateDensity(1.0, domain=(0, 10), mechanism="kernel").plan(60),
     "classes": PrivateKernelClassifier(
-        1.0, bounds=([0, 0], [1, 2]), classes=[0, 1, 2], loss="hinge"
+        1.0, bounds=[(0, 1), (0, 2)], classes=[0, 1, 2], loss="hinge"
     ).plan(60),
 }
 MACHINES = {
