@@ -188,7 +188,10 @@ class Plain(TyperCommand):
             for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
                 ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {each.metavar}.")
             # Other verbs cross groups that are named several times.
-            if each.name == "by" and order.count(each) > 1 and not getattr(each, "multiple", False):
+            again = order.count(each) > 1 and not getattr(each, "multiple", False)
+            if again and each.name in ("epsilon", "delta", "rho"):
+                note(f"{flag} is given more than once: the last one counts, {value}")
+            if again and each.name == "by":
                 ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 

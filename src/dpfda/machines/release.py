@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import spread_evenly
 from dpfda.bounds import IntegerBall
 from dpfda.machines.errors import deviations, factor, is_block, widths
