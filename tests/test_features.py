@@ -190,7 +190,10 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: InputBox.of((1, 0), 2), "bounds must be finite with lower < upper in every column"),
     (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be .* or one such pair a column \(2\)"),
     (lambda: InputBox.of(([0, 0, 0], [1, 1, 1]), 3), "one such pair a column .3.; found"),
-    (lambda: InputBox.of(([0, 1], [5, 6]), 2), r"write \[\(0, 1\), \(5, 6\)\]; .* \[\(0, 5\), \(1, 6\)\]"),
+    (
+        lambda: InputBox.of(([0, 1], [5, 6]), 2),
+        r"write \[\(0, 1\), \(5, 6\)\]; .* \[\(0, 5\), \(1, 6\)\]",
+    ),
     (lambda: InputBox.of((0, np.inf), 2), "bounds must be finite"),
     (lambda: InputBox.of("ab", 2), "bounds must be .lower, upper."),
     (lambda: FourierFeatures.drawn(DotProduct(), 2, 8), "kernel must be RBF or Matern"),

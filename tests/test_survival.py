@@ -403,7 +403,7 @@ def test_what_is_refused() -> None:
     ):
         PrivateSurvival(1, domain=(0, 10), cells=4, levels=["a", "b"]).fit([1, 2, 3], by=["a", "b", "c"])
     for parameters, words in (
-        ({}, r"domain_range must be given, as \(0, top\).*last observed time is private"),
+        ({}, r"domain must be given, as \(0, top\).*last observed time is private"),
         ({"domain": [(0, 1), (0, 1)]}, "be one pair of ends"),
         ({"domain": (0, 1), "cells": 1}, "cells must be"),
         ({"domain": (0, 1), "causes": "dead"}, "causes must be a list"),

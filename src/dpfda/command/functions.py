@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from dpfda.command.declared import REQUIRED, SECTION, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
-from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded, note
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -61,23 +61,21 @@ class InputBox:
                 "these data."
             )
             raise ParameterError("bounds", "be given", "None", remedy)
-        words = f"be (lower, upper), or one such pair a column ({inputs})"
-        remedy = "For two columns: [(0, 1), (18, 90)]."
         try:
-            pairs = [reals(part, "bounds") for part in entries(bounds)]
-            lower, upper = np.array(pairs).T
+            pairs = np.array([reals(part, "bounds") for part in entries(bounds)])
+            if pairs.shape not in ((2,), (inputs, 2)):
+                raise ValueError
         except (TypeError, ValueError):
+            words = f"be (lower, upper), or one such pair a column ({inputs})"
+            remedy = "For two columns: [(0, 1), (18, 90)]."
             raise ParameterError("bounds", words, shown(bounds), remedy) from None
-        shape = np.shape(pairs)
-        if shape not in ((2,), (inputs, 2)):
-            raise ParameterError("bounds", words, f"shape {shape}", remedy)
-        if shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
-            (a, b), (c, d) = pairs
+        if pairs.shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
             remedy = (
-                f"For columns from {a:g} to {b:g} and from {c:g} to {d:g} write [({a:g}, {b:g}), ({c:g}, "
-                f"{d:g})]; for lower ends and upper ends [({a:g}, {c:g}), ({b:g}, {d:g})]."
+                f"For a pair a column write {pairs.tolist()}, for lower and upper ends "
+                f"{pairs.T.tolist()}."
             )
-            raise ParameterError("bounds", "be a list of pairs, a column each", shown(bounds), remedy)
+            raise ParameterError("bounds", "be a list of pairs, one a column", shown(bounds), remedy)
+        lower, upper = pairs.T
         with np.errstate(all="ignore"):
             wide = upper - lower
         fits = np.atleast_1d(np.isfinite(lower) & np.isfinite(upper) & (wide > 0))
