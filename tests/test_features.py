@@ -192,7 +192,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: InputBox.of(([0, 0, 0], [1, 1, 1]), 3), "one such pair a column .3.; found"),
     (
         lambda: InputBox.of(([0, 1], [5, 6]), 2),
-        r"write \[\(0, 1\), \(5, 6\)\]; .* \[\(0, 5\), \(1, 6\)\]",
+        r"write \[\[0.0, 1.0\], .*ends \[\[0.0, 5.0\], \[1",
     ),
     (lambda: InputBox.of((0, np.inf), 2), "bounds must be finite"),
     (lambda: InputBox.of("ab", 2), "bounds must be .lower, upper."),

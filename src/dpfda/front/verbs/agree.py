@@ -122,10 +122,10 @@ def _sign(publication: Publication, given: Given) -> None:
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
     estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
-    if isinstance(publication.reader, Curves) and (points or given.grid) is None:
-        if given.missing != "pooled":
-            remedy = "All custodians' curves must have so many points: --points 93, or --grid 0:23:1."
-            raise ParameterError("--points", "be given, or --grid", "neither", remedy)
+    curves = isinstance(publication.reader, Curves) and given.missing != "pooled"
+    if curves and (points or given.grid) is None:
+        remedy = "All custodians' curves must have so many points: --points 93, or --grid 0:23:1."
+        raise ParameterError("--points", "be given, or --grid", "neither", remedy)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
     shares = [_named(getattr(given, name, None)) for name in ("weights", "visits")]
     made = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)

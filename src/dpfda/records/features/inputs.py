@@ -56,10 +56,7 @@ class InputBox:
         have a tuple of two lists, which may be meant as the lower and the upper ends.
         """
         if bounds is None:
-            remedy = (
-                "Pass $bounds, a pair or one a column, from knowledge of the measurement and never from "
-                "these data."
-            )
+            remedy = "Pass $bounds, from knowledge of the measurement and never from these data."
             raise ParameterError("bounds", "be given", "None", remedy)
         try:
             pairs = np.array([reals(part, "bounds") for part in entries(bounds)])
@@ -70,23 +67,20 @@ class InputBox:
             remedy = "For two columns: [(0, 1), (18, 90)]."
             raise ParameterError("bounds", words, shown(bounds), remedy) from None
         if pairs.shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
-            remedy = (
-                f"For a pair a column write {pairs.tolist()}, for lower and upper ends "
-                f"{pairs.T.tolist()}."
-            )
+            ends = pairs.T.tolist()
+            remedy = f"For a pair a column write {pairs.tolist()}, for lower and upper ends {ends}."
             raise ParameterError("bounds", "be a list of pairs, one a column", shown(bounds), remedy)
-        lower, upper = pairs.T
+        lower, upper = np.broadcast_to(pairs, (inputs, 2)).T
         with np.errstate(all="ignore"):
             wide = upper - lower
-        fits = np.atleast_1d(np.isfinite(lower) & np.isfinite(upper) & (wide > 0))
+        fits = np.isfinite(lower) & np.isfinite(upper) & (wide > 0)
         if not np.all(fits):
-            low, high = (np.broadcast_to(end, fits.shape)[np.argmin(fits)] for end in (lower, upper))
+            low, high = (end[np.argmin(fits)] for end in (lower, upper))
             words = "be finite with lower < upper in every column"
             raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
-        ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
-        return cls(*ends)
+        return cls(*(frozen(end.copy()) for end in (lower, upper)))
 
     def scaled(self, points: Floats) -> Floats:
         """Points (q, d) in the units of the columns, clipped and taken to the unit cube, by entries."""
