@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfda import PrivateSurvival, Reading, load
+from dpfda import Domain, PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
 from dpfda.releases.facts import report
@@ -373,6 +373,11 @@ def test_a_release_says_what_the_codes_were() -> None:
     time, status = coded()
     stated = PrivateSurvival(1, domain=(0, 1100), causes=(2,), censored=(1,)).fit(time, status).release_
     assert "2 is an event, 1 is censoring; any other is refused" in " ".join(stated.report().split())
+    labels = Domain(domain_range=(0, 1100), labels={"domain": "time (days)"})
+    stated = PrivateSurvival(1, domain=labels).fit(time, status == 2).release_
+    said = " ".join(stated.report().split())
+    assert f"It was made on {stated.about['created']}" in said
+    assert "Times are in the units of 'time (days)'." in said
     usual = PrivateSurvival(1, domain=(0, 1100)).fit(time, status == 2).release_
     assert "1 is an event, 0 is censoring" in str(usual.about["coding"])
     assert "coding" not in PrivateSurvival(1, domain=(0, 1100)).fit(time).release_.about
