@@ -117,7 +117,7 @@ def draw_classifier(axis):
     labels = {"domain": "mean radius, mean texture"}
     model = PrivateKernelClassifier(
         epsilon=1.0,
-        bounds=([5, 5], [30, 40]),
+        bounds=[(5, 30), (5, 40)],
         classes=(0, 1),
         unit="patient",
         domain=Domain(labels=labels),

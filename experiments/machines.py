@@ -48,18 +48,18 @@ DELTA, STEPS, CLIPS = 1e-5, 30, (0.3, 1.0)
 # Public bounds, from knowledge of the measurements.
 CANCER = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1, 3, 5, 25, 550, 0.035, 0.15, 0.4,
           0.06, 0.08, 0.03, 40, 50, 260, 4300, 0.25, 1.1, 1.3, 0.3, 0.7, 0.22]  # fmt: skip
-WINE = ([11, 0.5, 1, 10, 70, 0.8, 0, 0, 0, 1, 0.4, 1, 250],
-        [15, 6, 3.5, 30, 165, 4, 5.5, 0.7, 4, 13, 1.8, 4, 1700])  # fmt: skip
+WINE = [*zip([11, 0.5, 1, 10, 70, 0.8, 0, 0, 0, 1, 0.4, 1, 250],
+        [15, 6, 3.5, 30, 165, 4, 5.5, 0.7, 4, 13, 1.8, 4, 1700], strict=True)]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """A data set: inputs (n, d), classes (n,) from 0 on, and public bounds of the inputs."""
+    """A data set: inputs (n, d), classes (n,) from 0 on, public bounds (a pair, or one a column)."""
 
     name: str
     inputs: Floats
     classes: Any
-    bounds: tuple[Any, Any]
+    bounds: Any
 
     @property
     def count(self) -> int:
@@ -69,23 +69,23 @@ class Examples:
     @property
     def scaled(self) -> Floats:
         """Inputs taken to [0, 1]."""
-        low, high = (np.asarray(end, dtype=float) for end in self.bounds)
+        low, high = np.asarray(self.bounds, dtype=float).T
         return np.clip((self.inputs - low) / (high - low), 0.0, 1.0)
 
 
 def sets() -> Iterator[Examples]:
     """Data sets packaged with scikit-learn and statsmodels, and simulated ones of it."""
     X, y = datasets.load_breast_cancer(return_X_y=True)
-    yield Examples("breast cancer", X, y, (0, CANCER))
+    yield Examples("breast cancer", X, y, [(0, top) for top in CANCER])
     X, y = datasets.load_wine(return_X_y=True)
     yield Examples("wine", X, y, WINE)
     X, y = datasets.load_iris(return_X_y=True)
-    yield Examples("iris", X, y, ([4, 2, 1, 0], [8, 4.5, 7, 2.5]))
+    yield Examples("iris", X, y, [(4, 8), (2, 4.5), (1, 7), (0, 2.5)])
     X, y = datasets.load_digits(return_X_y=True)
     yield Examples("digits", X, y, (0, 16))
     yield Examples("digits, odd or even", X, y % 2, (0, 16))
     X, y = datasets.make_moons(1300, noise=0.2, random_state=0)
-    yield Examples("moons", X, y, ([-1.6, -1.1], [2.6, 1.6]))
+    yield Examples("moons", X, y, [(-1.6, 2.6), (-1.1, 1.6)])
     X, y = datasets.make_circles(1300, noise=0.1, factor=0.5, random_state=0)
     yield Examples("circles", X, y, (-1.5, 1.5))
     X, y = datasets.make_blobs(600, centers=3, cluster_std=2.0, random_state=3)
@@ -93,12 +93,12 @@ def sets() -> Iterator[Examples]:
     yield from shapes()
     table = fair.load_pandas().data
     y = np.int64(table["affairs"] > 0)
-    ends = ([1, 17, 0, 0, 1, 9, 1, 1], [5, 45, 25, 6, 4, 20, 6, 6])
-    yield Examples("affairs", table.iloc[:, :8].to_numpy(float), y, ends)
+    ends = zip([1, 17, 0, 0, 1, 9, 1, 1], [5, 45, 25, 6, 4, 20, 6, 6], strict=True)
+    yield Examples("affairs", table.iloc[:, :8].to_numpy(float), y, [*ends])
     table = anes96.load_pandas().data
     names = ["TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income"]
-    ends = ([0, 1, 1, 1, 0, 18, 1, 1], [7, 7, 7, 7, 6, 95, 7, 24])
-    yield Examples("election", table[names].to_numpy(float), table["vote"].to_numpy(int), ends)
+    ends = zip([0, 1, 1, 1, 0, 18, 1, 1], [7, 7, 7, 7, 6, 95, 7, 24], strict=True)
+    yield Examples("election", table[names].to_numpy(float), table["vote"].to_numpy(int), [*ends])
 
 
 def shapes() -> Iterator[Examples]:
@@ -202,7 +202,7 @@ class Descent:
 
     def rows(self, inputs: Floats) -> Floats:
         """Features of length one at most."""
-        low, high = (np.asarray(end, dtype=float) for end in self.data.bounds)
+        low, high = np.asarray(self.data.bounds, dtype=float).T
         values = self.map.values(np.clip((inputs - low) / (high - low), 0.0, 1.0))
         return values / np.maximum(np.linalg.norm(values, axis=1), 1.0)[:, None]
 

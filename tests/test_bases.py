@@ -535,16 +535,16 @@ GRIDS = [
 DOMAINS = [
     (
         (0.2, 1.0),
-        r"domain_range must contain the grid; found \(0\.2, 1\.0\) for a grid from 0\.0 to 1\.0",
+        r"domain must contain the grid; found \(0\.2, 1\.0\) for a grid from 0\.0 to 1\.0",
     ),
-    ((0.0, 0.9), "domain_range must contain the grid"),
-    ((1.0, 0.0), r"domain_range must be finite with a < b; found \(1\.0, 0\.0\)\. Swap the ends\?"),
-    ((0.0, 0.0), "domain_range must be finite with a < b"),
-    ((0.0, math.inf), "domain_range must be finite with a < b"),
-    ((math.nan, 1.0), "domain_range must be finite with a < b"),
-    ((0.0, 1.0, 2.0), r"domain_range must be two numbers \(a, b\)"),
-    (1.0, r"domain_range must be two numbers \(a, b\); found 1\.0"),
-    ("ab", r"domain_range must be two numbers \(a, b\)"),
+    ((0.0, 0.9), "domain must contain the grid"),
+    ((1.0, 0.0), r"domain must be finite with a < b; found \(1\.0, 0\.0\)\. Swap the ends\?"),
+    ((0.0, 0.0), "domain must be finite with a < b"),
+    ((0.0, math.inf), "domain must be finite with a < b"),
+    ((math.nan, 1.0), "domain must be finite with a < b"),
+    ((0.0, 1.0, 2.0), r"domain must be two numbers \(a, b\)"),
+    (1.0, r"domain must be two numbers \(a, b\); found 1\.0"),
+    ("ab", r"domain must be two numbers \(a, b\)"),
 ]
 
 WEIGHTS = [

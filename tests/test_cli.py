@@ -1010,8 +1010,10 @@ def test_dates_in_the_header(days, folder):
     dates = [str(day) for day in np.arange("2024-02-20", "2024-03-15", dtype="datetime64[D]")]
     lines = days.read_text().splitlines()
     (folder / "dated.csv").write_text("\n".join([",".join(dates), *lines[1:]]))
-    untold = mean_of("dated.csv", "--overwrite")
-    assert "although the header holds dates; have them read with --dates iso" in untold.stderr
+    for more in ((), ("--dry-run",)):
+        untold = mean_of("dated.csv", "--overwrite", *more)
+        assert untold.exit_code == 2
+        assert "--dates must be given where the header holds dates" in untold.stderr
     result = mean_of("dated.csv", "--dates", "iso", "--overwrite")
     assert result.exit_code == 0, result.stderr
     expected = "note: axis: 24 points from 0 to 23, the dates in the header, as days since 2024-02-20"

@@ -360,6 +360,8 @@ def test_an_option_has_its_own_values_and_one_at_a_time(folder):
     assert run(*line).exit_code == 0
     groups = "survival t.csv --epsilon 1 --domain 0 9 --time t --event e --by a:x,y --by b:u,v --dry-run"
     assert "Option '--by' takes one column here" in flat(run(*groups.split()).stderr)
+    twice = flat(run(*line, "--epsilon", "2").stderr)
+    assert "--epsilon is given more than once: the last one counts, 2" in twice
     said = flat(run("mean", "curves.csv", "--bounds", "0,9", "--epsilon", "1").stderr.replace("│", ""))
     assert "Option '--bounds' lacks a value before '--epsilon'. Write --bounds LO HI." in said
     said = flat(run(*line, "--x-label", "--rho", "2").stderr.replace("│", ""))

@@ -462,7 +462,7 @@ def test_a_plan_for_few_events_comes_true_and_changes_no_release() -> None:
         ({"strata": ["age"]}, "strata must name some of the covariates that have levels"),
         ({"strata": ["arm", "arm"]}, "strata must"),
         ({"method": "best"}, "method must be"),
-        ({"domain": None}, "domain_range must be given"),
+        ({"domain": None}, "domain must be given"),
         ({"cells": 1}, "cells must"),
         (
             {"covariates": {f"x{i}": (0, 1) for i in range(5)}},
@@ -535,6 +535,7 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     assert f"{load(out).at(age=70, arm='b')(5.0):.6g}" in placed.output
     for words, refusal in (
         ("70", "--given must be NAME=VALUE"),
+        ("sex=f", "--given must give values of age"),
         ("age=95", "age must be a number from 40 to 90; found 95"),
     ):
         assert refusal in " ".join(CliRunner().invoke(app, [*given, words]).output.split())

@@ -353,6 +353,7 @@ def test_how_gaps_are_read_is_said_to_be_agreed(tmp_path, monkeypatch):
     (tmp_path / "north.csv").write_text("0,1,2\n.1,.2,.3\n.2,,.4\n.1,.1,.2\n")
     run("keys", "registry")
     asked = ("north.card", "south.card", "--keys", "registry.keys", "--epsilon", 1, "--bounds", 0, 1)
+    assert "--points must be given, or --grid" in stops("agree", "mean", *asked, "--out", "agreed.json")
     made = run("agree", "mean", *asked, "--points", 3, "--out", "agreed.json")
     hashed = re.search(r"fingerprint: +(\S+)", made.stdout)[1]
     common = ("--agreement", "agreed.json", "--keys", "north.keys", "--fingerprint", hashed)

@@ -493,9 +493,9 @@ def counted(prepared) -> list[int]:
 
 POINTS = np.linspace(0, 1, 40)
 BAD = {
-    "no domain": ({"domain_range": None}, "domain_range must be .* The ends must be public"),
-    "four axes": ({"domain_range": [(0, 1)] * 4}, "domain_range must be"),
-    "swapped": ({"domain_range": (1, 0)}, "domain_range must be finite with a < b"),
+    "no domain": ({"domain_range": None}, "domain must be .* The ends must be public"),
+    "four axes": ({"domain_range": [(0, 1)] * 4}, "domain must be"),
+    "swapped": ({"domain_range": (1, 0)}, "domain must be finite with a < b"),
     "mechanism": ({"mechanism": "magic"}, "mechanism must be one of 'histogram', 'kernel'"),
     "cells": ({"cells": 0}, "cells must be a positive integer"),
     "many cells": (
@@ -591,7 +591,7 @@ def test_bad_points(points, words: str) -> None:
         (([1, 2], [0, 2, 1]), {}, "edges must be finite and strictly increasing"),
         (([1, 2], [0, 1, 2], 0), {}, "multiplier must be a positive integer"),
         (([1, 2], [0, 1, 2]), {"cells": 2}, "cells must be left out for counts"),
-        (([1, 2], [0, 1, 2]), {"domain_range": (0, 3)}, "domain_range must be that of the edges"),
+        (([1, 2], [0, 1, 2]), {"domain_range": (0, 3)}, "domain must be that of the edges"),
         (([[1], [2]], ([0, 1, 3], [0, 1])), {}, "edges must be equally spaced"),
     ],
 )

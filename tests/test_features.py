@@ -180,7 +180,7 @@ def test_roots_are_powers_of_inputs():
 
 
 def test_inputs_are_clipped_to_their_bounds():
-    box = InputBox.of(([0, -1], [10, 1]), 2)
+    box = InputBox.of([(0, 10), (-1, 1)], 2)
     scaled = box.scaled(np.array([[5.0, 0.0], [-1e300, 1e300], [11.0, -1.0]]))
     np.testing.assert_array_equal(scaled, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
 
@@ -188,7 +188,12 @@ def test_inputs_are_clipped_to_their_bounds():
 REFUSED: list[tuple[Any, str]] = [
     (lambda: InputBox.of(None, 2), "bounds must be given; found None. Pass bounds="),
     (lambda: InputBox.of((1, 0), 2), "bounds must be finite with lower < upper in every column"),
-    (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be numbers or one a column \(2\)"),
+    (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be .* or one such pair a column \(2\)"),
+    (lambda: InputBox.of(([0, 0, 0], [1, 1, 1]), 3), "one such pair a column .3.; found"),
+    (
+        lambda: InputBox.of(([0, 1], [5, 6]), 2),
+        r"write \[\[0.0, 1.0\], .*ends \[\[0.0, 5.0\], \[1",
+    ),
     (lambda: InputBox.of((0, np.inf), 2), "bounds must be finite"),
     (lambda: InputBox.of("ab", 2), "bounds must be .lower, upper."),
     (lambda: FourierFeatures.drawn(DotProduct(), 2, 8), "kernel must be RBF or Matern"),

@@ -105,7 +105,7 @@ class TestCells:
 
     @pytest.mark.parametrize("domain", [None, 3, (), [(0, 1)] * 4])
     def test_a_domain_must_be_given(self, domain: object) -> None:
-        with pytest.raises(ParameterError, match="domain_range must be"):
+        with pytest.raises(ParameterError, match="domain must be"):
             box_domain(domain)
 
 

@@ -362,7 +362,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"delta": 1}, ParameterError, "delta must lie strictly between 0 and 1"),
     ({"bounds": None}, ParameterError, "bounds must be given; found None. Pass bounds="),
     ({"bounds": (1, 1)}, ParameterError, "bounds must be finite with lower < upper"),
-    ({"bounds": ([0, 0, 0], 1)}, ParameterError, r"bounds must be numbers or one a column \(2\)"),
+    ({"bounds": ([0, 0, 0], 1)}, ParameterError, r"bounds must be .* pair a column \(2\)"),
     ({"classes": None}, ParameterError, "classes must be the public classes; found None. Pass"),
     ({"classes": ("up", "up")}, ParameterError, "classes must be two or more different labels"),
     ({"classes": ("up",)}, ParameterError, "classes must be two or more different labels"),

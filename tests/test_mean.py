@@ -184,8 +184,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"basis": Matern}, ParameterError, "kernel must be an instance; found the class Matern"),
     ({"basis": 3.0}, ParameterError, "basis must be a basis, such as .*, a kernel, words"),
     ({"quadrature": "simpson"}, ParameterError, "quadrature must be 'trapezoid', 'uniform'"),
-    ({"domain_range": (1, 0)}, ParameterError, "domain_range must be finite with a < b"),
-    ({"domain_range": (0.5, 2)}, ParameterError, "domain_range must contain the grid"),
+    ({"domain_range": (1, 0)}, ParameterError, "domain must be finite with a < b"),
+    ({"domain_range": (0.5, 2)}, ParameterError, "domain must contain the grid"),
 ]
 
 

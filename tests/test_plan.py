@@ -3,6 +3,8 @@
 import json
 import math
 import pickle
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from dpfda import (
 )
 from dpfda.bases.ordinary import ordinary_curves
 from dpfda.command import options as o
+from dpfda.command.planning import needed
 from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
@@ -60,7 +63,7 @@ WITHOUT_ERROR = {
     "directions": PrivateFPCA(1.0, bounds=(0, 1), mechanism="exponential").plan(60, POINTS),
     "kernel": PrivateDensity(1.0, domain=(0, 10), mechanism="kernel").plan(60),
     "classes": PrivateKernelClassifier(
-        1.0, bounds=([0, 0], [1, 2]), classes=[0, 1, 2], loss="hinge"
+        1.0, bounds=[(0, 1), (0, 2)], classes=[0, 1, 2], loss="hinge"
     ).plan(60),
 }
 MACHINES = {
@@ -508,6 +511,17 @@ def test_the_command_says_what_an_error_needs():
     one = json.loads(run("plan", "--epsilon", 1, *law, "--error", "2%", "--json").stdout)
     assert "least_epsilon" not in one
     assert one["least_n"] == made.plan(100, 24).least_n(error=0.1)
+
+
+def test_a_least_epsilon_and_its_table_agree_where_errors_rise_with_units():
+    made = Mock(least_epsilon=lambda **_: 3.38)
+    known = [809, 200, 168, 90, None]
+    made.at.return_value.between.return_value = [
+        {"epsilon": e, "least_n": n} for e, n in enumerate(known)
+    ]
+    asked = SimpleNamespace(units=228, epsilon=None, rho=None)
+    rows = needed(asked, made, {"error": 0.02})["between"]
+    assert [row["least_n"] for row in rows] == [809, 228, 228, 90, 90]
 
 
 @pytest.mark.usefixtures("few_trials")

@@ -269,7 +269,7 @@ def test_which_estimate_it_is_follows_from_the_layout_and_can_be_chosen() -> Non
         ({"mechanism": "iclp"}, "mechanism must be 'auto', 'laplace' or 'gaussian'"),
         ({"bounds": (np.zeros(3), 1.0)}, "bounds must be two numbers"),
         ({"prior": lambda t: t}, "prior must be None for a pooled mean"),
-        ({"domain": None}, "domain_range must be given for irregular curves"),
+        ({"domain": None}, "domain must be given for irregular curves"),
         ({"neighbours": "add-remove"}, "public_size must be given under add/remove"),
     ],
 )

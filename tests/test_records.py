@@ -633,7 +633,7 @@ class TestLongCurves:
 
     def test_the_domain_must_be_public(self) -> None:
         with pytest.raises(
-            ParameterError, match="domain_range must be given for irregular curves; found None"
+            ParameterError, match="domain must be given for irregular curves; found None"
         ):
             mean().fit(observed([math.sin, math.cos]))
 

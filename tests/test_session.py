@@ -711,7 +711,7 @@ def test_a_damaged_line_is_refused(asked, path):
 def test_files_that_are_no_session_are_refused(path):
     path.touch(0o600)
     for content, words in (
-        (b"", "holds no session"),
+        (b"", "holds no session.*Name another file, or move this one away"),
         (b"{}\tabc\n", "Line 1 of"),
         (b"text", "holds no"),
     ):

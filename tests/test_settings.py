@@ -162,8 +162,8 @@ class TestObjects:
     ("make", "words"),
     [
         (lambda: Domain([0, 1, 1]), "grid_points must increase strictly; found repeated points"),
-        (lambda: Domain(domain_range=(1, 0)), "domain_range must be finite with a < b"),
-        (lambda: Domain([0, 1, 2], (0, 1)), "domain_range must contain the grid"),
+        (lambda: Domain(domain_range=(1, 0)), "domain must be finite with a < b"),
+        (lambda: Domain([0, 1, 2], (0, 1)), "domain must contain the grid"),
         (lambda: Domain(quadrature="simpson"), "quadrature must be 'trapezoid', 'uniform' or an array"),
         (lambda: Domain([0, 1, 2], quadrature=[1, 1]), "quadrature must be 3 positive finite weights"),
         (lambda: Domain(labels={"x": "t"}), "labels must have the keys 'domain' and 'value'"),
@@ -203,7 +203,7 @@ class TestEstimators:
         [
             ({"domain": "day"}, r"domain must be the ends \(a, b\), a Domain or None; found 'day'"),
             ({"domain": 24}, "domain must be the ends"),
-            ({"domain": (0, "b")}, "domain_range must be"),
+            ({"domain": (0, "b")}, "domain must be"),
             ({"unit": 7}, "unit must be a word for who is protected, or None; found 7"),
             ({"reading": "repair"}, "reading must be a Reading or None; found 'repair'"),
             ({"basis": 3.0}, "basis must be a basis, such as"),

@@ -443,7 +443,7 @@ def test_parameters_that_are_set_later_are_not_in_a_plan_that_was_made_before() 
         ({"center": Center("private", mean_share=1)}, "mean_share must lie strictly between 0 and 1"),
         ({"bounds": None}, "bounds must be given"),
         ({"bounds": (np.zeros(3), 1.0)}, "bounds must be two numbers"),
-        ({"domain": None}, "domain_range must be given for irregular curves"),
+        ({"domain": None}, "domain must be given for irregular curves"),
         ({"neighbours": "add-remove"}, "public_size must be given under add/remove"),
     ],
 )

@@ -189,6 +189,12 @@ class TestDamage:
         with pytest.raises(StorageError, match="must be a JSON file; found something else"):
             load(saved)
 
+    def test_a_mark_of_the_byte_order_is_read_over(self, saved: Path) -> None:
+        content = saved.read_bytes()
+        written = load(saved).to_json()
+        saved.write_bytes(b"\xef\xbb\xbf" + content)
+        assert load(saved).to_json() == written
+
     @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"not json", b"{", b"\x80abc"])
     def test_other_files_are_refused(self, saved: Path, content: bytes) -> None:
         saved.write_bytes(content)

@@ -1,12 +1,13 @@
 """Survival curves: against lifelines and scikit-survival, shapes, groups, causes, late beginnings."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpfda import PrivateSurvival, Reading, load
+from dpfda import Domain, PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
 from dpfda.releases.facts import report
@@ -373,6 +374,11 @@ def test_a_release_says_what_the_codes_were() -> None:
     time, status = coded()
     stated = PrivateSurvival(1, domain=(0, 1100), causes=(2,), censored=(1,)).fit(time, status).release_
     assert "2 is an event, 1 is censoring; any other is refused" in " ".join(stated.report().split())
+    labels = Domain(domain_range=(0, 1100), labels={"domain": "time (days)"})
+    stated = PrivateSurvival(1, domain=labels).fit(time, status == 2).release_
+    said = " ".join(stated.report().split())
+    assert f"It was made on {stated.about['created']}" in said
+    assert re.search(r"Times are in the units of \S*time \(days\)", said)
     usual = PrivateSurvival(1, domain=(0, 1100)).fit(time, status == 2).release_
     assert "1 is an event, 0 is censoring" in str(usual.about["coding"])
     assert "coding" not in PrivateSurvival(1, domain=(0, 1100)).fit(time).release_.about
@@ -403,7 +409,7 @@ def test_what_is_refused() -> None:
     ):
         PrivateSurvival(1, domain=(0, 10), cells=4, levels=["a", "b"]).fit([1, 2, 3], by=["a", "b", "c"])
     for parameters, words in (
-        ({}, r"domain_range must be given, as \(0, top\).*last observed time is private"),
+        ({}, r"domain must be given, as \(0, top\).*last observed time is private"),
         ({"domain": [(0, 1), (0, 1)]}, "be one pair of ends"),
         ({"domain": (0, 1), "cells": 1}, "cells must be"),
         ({"domain": (0, 1), "causes": "dead"}, "causes must be a list"),

@@ -537,8 +537,8 @@ def test_domains_of_any_size_work(ends: tuple[float, float], scale: str) -> None
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
-        ((1e-300, 1e300), "domain_range must have ends of size at most 1e100"),
-        ((0.0, 5e-324), "domain_range must have ends of size at most 1e100 and a length of at least"),
+        ((1e-300, 1e300), "domain must have ends of size at most 1e100"),
+        ((0.0, 5e-324), "domain must have ends of size at most 1e100 and a length of at least"),
         ((1.0, float(np.nextafter(1.0, 2.0))), "domain must be longer than 2\\^-40 of its larger end"),
     ],
 )

@@ -16,7 +16,7 @@ names = ["mean radius", "mean texture"]
 inputs = data.data[:, [list(data.feature_names).index(name) for name in names]]
 labels = np.where(data.target == 0, "malignant", "benign")
 machine = PrivateKernelClassifier(
-    2.0, bounds=([5.0, 5.0], [30.0, 40.0]), classes=("benign", "malignant"), unit="patient"
+    2.0, bounds=[(5.0, 30.0), (5.0, 40.0)], classes=("benign", "malignant"), unit="patient"
 ).fit(inputs, labels)
 
 # %%

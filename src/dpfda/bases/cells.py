@@ -217,7 +217,7 @@ def box_domain(domain_range: object, most: int = LARGEST_DIMENSION) -> Domain:
     if not 1 <= len(pairs) <= most:
         words = f"be (a, b), or up to {most} pairs (a, b), one an axis"
         remedy = "The ends must be public: the span of the data is private."
-        raise ParameterError("domain_range", words, shown(domain_range), remedy)
+        raise ParameterError("domain", words, shown(domain_range), remedy)
     return tuple(check_domain(pair) for pair in pairs)
 
 

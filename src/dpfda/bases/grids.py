@@ -79,19 +79,17 @@ def check_domain(domain_range: object, grid: Floats | None = None) -> tuple[floa
         return (float(grid[0]), float(grid[-1]))
     try:
         first, last = entries(domain_range)
-        start, end = (float(reals(value, "domain_range")) for value in (first, last))
+        start, end = (float(reals(value, "domain")) for value in (first, last))
     except (TypeError, ValueError):
-        raise ParameterError("domain_range", "be two numbers (a, b)", shown(domain_range)) from None
+        raise ParameterError("domain", "be two numbers (a, b)", shown(domain_range)) from None
     if not (math.isfinite(start) and math.isfinite(end) and start < end):
-        raise ParameterError(
-            "domain_range", "be finite with a < b", f"({start!r}, {end!r})", "Swap the ends?"
-        )
+        raise ParameterError("domain", "be finite with a < b", f"({start!r}, {end!r})", "Swap the ends?")
     if max(abs(start), abs(end)) > LARGEST or end - start < SMALLEST:
         words = "have ends of size at most 1e100 and a length of at least 1e-100"
-        raise ParameterError("domain_range", words, f"({start!r}, {end!r})")
+        raise ParameterError("domain", words, f"({start!r}, {end!r})")
     if grid is not None and not (start <= grid[0] and grid[-1] <= end):
         raise ParameterError(
-            "domain_range",
+            "domain",
             "contain the grid",
             f"({start!r}, {end!r}) for a grid from {float(grid[0])!r} to {float(grid[-1])!r}",
         )

@@ -68,9 +68,9 @@ class LifeCells:
         """Read domain and number of cells. Raises ParameterError if one is unusable."""
         if domain_range is None:
             remedy = "The last observed time is private; state a public one, such as the planned end."
-            raise ParameterError("domain_range", "be given, as (0, top)", "None", remedy)
+            raise ParameterError("domain", "be given, as (0, top)", "None", remedy)
         if np.shape(domain_range) != (2,):
-            raise ParameterError("domain_range", "be one pair of ends", shown(domain_range))
+            raise ParameterError("domain", "be one pair of ends", shown(domain_range))
         ends = check_domain(domain_range, None)
         number_of_cells = whole(count, "cells", 2, LARGEST)
         if (step := more.get("step")) is not None:

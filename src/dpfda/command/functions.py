@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from dpfda.command.declared import REQUIRED, SECTION, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
-from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded, note
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -188,7 +188,10 @@ class Plain(TyperCommand):
             for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
                 ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {each.metavar}.")
             # Other verbs cross groups that are named several times.
-            if each.name == "by" and order.count(each) > 1 and not getattr(each, "multiple", False):
+            again = order.count(each) > 1 and not getattr(each, "multiple", False)
+            if again and each.name in ("epsilon", "delta", "rho"):
+                note(f"{flag} is given more than once: the last one counts, {value}")
+            if again and each.name == "by":
                 ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 

@@ -224,7 +224,7 @@ GIVEN = Option(
     "given", "--given", "X,..",
     "Of a density of two variables: the density of the other where one has this value: 40, or "
     "NAME=VALUE by the name of an axis. Of a model of covariates: their values, age=70:arm=b. Several "
-    "only in a picture.", default=None,
+    "only in a picture.", default=None, sets=("at",),
 )  # fmt: skip
 AGREEMENT = Option(
     "agreement", "--agreement", "agreed.json", "What all custodians agreed on, as dpfda agree wrote it.",

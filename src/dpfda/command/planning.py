@@ -26,7 +26,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.numerics.words import several
 from dpfda.privacy.words import cautions, number
 from dpfda.publication import COUNT_SHARE, MeanPlan, Plan
-from dpfda.publication.needed import ROWS, factors, times
+from dpfda.publication.needed import ROWS, factors, ordered, times
 from dpfda.views import Curve, Line, aligned, draw, draw_beside
 from dpfda.views.shapes import Stroke
 
@@ -179,6 +179,10 @@ def needed(given: Given, made: Plan, wanted: Json) -> Json:
     if "least_epsilon" in found:
         middle = made.at(epsilon=found["least_epsilon"])
     rows = middle.between(**wanted)
+    if given.units is not None:
+        # Errors may rise with units: fewer may be enough where these just are.
+        rows[len(rows) // 2]["least_n"] = given.units
+        rows = ordered(rows)
     if "least_epsilon" not in found:
         # The table starts where this was found, and may have found less.
         found["least_n"] = rows[len(rows) // 2]["least_n"]

@@ -229,6 +229,11 @@ class Curves(Reader["TableCurves"]):
             )
 
     def found(self, given: Given, table: TableCurves) -> dict[str, object]:
+        from dpfda.records.cells import moments
+
+        if table.grid_points is None and table.axis == "words" and moments(table.columns) is not None:
+            words = "be given where the header holds dates"
+            raise ParameterError("--dates", words, "none", "Say --dates iso, or other points: --grid.")
         return {"grid_points": table.grid_points, "labels": self.labels(given, table)}
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
@@ -248,13 +253,9 @@ class Curves(Reader["TableCurves"]):
         return [self.axis(given, table), *super().notes(given, table)]
 
     def axis(self, given: Given, table: TableCurves) -> str:
-        from dpfda.records.cells import moments
-
         points, (low, high) = table.grid_points, c.ends(given) or (0.0, 1.0)
         if points is None and table.axis == "words":
             why = "because the header holds words; state others with --grid START:STOP:STEP"
-            if moments(table.columns) is not None:
-                why = "although the header holds dates; have them read with --dates iso"
             return f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, {why}"
         if points is None:
             how = "" if table.axis == "time" else f", as {table.axis}"

@@ -287,9 +287,7 @@ class PrivateDensity(Estimator):
     def _cells_of(self, edges: Edges) -> CellGrid:
         cells, ends = CellGrid.from_edges(edges), self.settings.domain.ends
         if ends is not None and box_domain(ends) != cells.domain_range:
-            raise ParameterError(
-                "domain_range", f"be that of the edges, {cells.domain_range}", shown(ends)
-            )
+            raise ParameterError("domain", f"be that of the edges, {cells.domain_range}", shown(ends))
         return cells
 
     def _plan(

@@ -79,7 +79,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     epsilon, delta, rho
         As in `dpfda.PrivateMean`; rho not for the objective solver.
     bounds : (lower, upper)
-        Public bounds of the inputs, one number or one a column, in their units; never from these data.
+        Public bounds of the inputs, in their units, or a list of pairs, one a column; not from data.
     classes : (first, second, ...) or "from-y"
         The public classes; of two, the decision function is positive for the second. A record of any
         other is unusable (`reading`). "from-y" declares that the set of labels in y is public.

@@ -152,7 +152,7 @@ class KernelMachine(Estimator):
     def stated_inputs(self) -> int:
         """Number of inputs, as far as the bounds say it."""
         ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
-        return max((np.size(end) for end in ends), default=1)
+        return len(ends) if len(ends) and np.size(ends[0]) > 1 else 1
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None

@@ -54,7 +54,7 @@ class Examples(Reader["TableColumns"]):
 
     def settings(self, given: Given) -> dict[str, object]:
         named = read_ranges(given.inputs, "--covariate")
-        bounds = [low for _, low, _ in named], [high for _, _, high in named]
+        bounds = [ends for _, *ends in named]
         if given.norm_bound is not None and given.features not in ("auto", "linear"):
             raise ParameterError("--norm-bound", "go with --features linear", given.features)
         _, known = self._target(given)
@@ -90,7 +90,7 @@ class Examples(Reader["TableColumns"]):
         named = read_ranges(given.inputs, "--covariate")
         matched = [named[place] for place in table.matched]
         return {
-            "bounds": ([low for _, low, _ in matched], [high for _, _, high in matched]),
+            "bounds": [ends for _, *ends in matched],
             "labels": {"domain": ", ".join(table.columns), "value": self._target(given)[0]},
             **_features(given, len(table.columns)),
         }

@@ -109,7 +109,7 @@ class TablePredictor(Predictor, OfShares):
     @cached_property
     def inputs(self) -> InputBox:
         """Public bounds of the input columns, in their units."""
-        return InputBox.of(np.transpose(self.cells.domain_range), self.cells.dimensions)
+        return InputBox.of(self.cells.domain_range, self.cells.dimensions)
 
     @property
     def task(self) -> str:

@@ -300,11 +300,10 @@ class Expansion(Banded):
 
     def _function(self, what: str, grid: str, told: Mapping[str, object] | None = None) -> Stated:
         """What is stated of a function of this name, on this grid."""
-        made = self.about.get("created")
-        made = f" It was made on {made}{self._software}." if made else ""
         numbers = {"kernel": self.basis.describe(), "domain_range": np.array(self.domain_range).tolist()}
         return Stated(
-            f"A function: {what}, over {self._spoken_domain}. Its values are {self._value_words}.{made}",
+            f"A function: {what}, over {self._spoken_domain}. Its values are {self._value_words}."
+            f"{self._dated}",
             uses="be evaluated at any point, drawn, differentiated, copied and mailed",
             public=[
                 f"the grid: {grid}",

@@ -120,7 +120,7 @@ def read_json(path: str | Path) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:
-        read = json.loads(content.decode("utf-8"), parse_constant=_refused)
+        read = json.loads(content.decode("utf-8-sig"), parse_constant=_refused)
         _check_finite(read)
         return legible(read)
     except (ValueError, RecursionError):

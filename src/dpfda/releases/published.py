@@ -413,6 +413,12 @@ class Published(Certified):
         )
 
     @property
+    def _dated(self) -> str:
+        """When it was made, in a sentence after a space."""
+        made = self.about.get("created")
+        return f" It was made on {made}{self._software}." if made else ""
+
+    @property
     def _software(self) -> str:
         """With what it was made, where it is known."""
         versions = self.about.get("versions")

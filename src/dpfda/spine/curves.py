@@ -167,7 +167,7 @@ def stated_ends(ends: object) -> object:
     if ends is None:
         remedy = "The span of the observed times is private; pass the public ends, $domain."
         words = "be given for irregular curves"
-        raise ParameterError("domain_range", words, "None", remedy, domain=["a", "b"])
+        raise ParameterError("domain", words, "None", remedy, domain=["a", "b"])
     return ends
 
 

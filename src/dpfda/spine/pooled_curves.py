@@ -156,7 +156,7 @@ def interval_of(given: object) -> tuple[float, float]:
     """The public ends of a domain. Raises ParameterError if it has several variables."""
     box = box_domain(given)
     if len(box) != 1:
-        raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
+        raise ParameterError("domain", "be an interval for a pooled mean", f"{len(box)} variables")
     return box[0]
 
 

@@ -358,8 +358,10 @@ class ReleasedSurvival(LifeCurve):
         tested = {"groups": str(self.test())} if self.levels else {}
         said, numbers, found = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
+        axis = [f"Times are in the units of '{self.about['domain']}'."] if "domain" in self.about else []
         return Stated(
-            f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
+            f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}."
+            f"{self._dated}",
             public=self._public_facts,
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
@@ -372,6 +374,7 @@ class ReleasedSurvival(LifeCurve):
                 f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
                 f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
                 *said,
+                *axis,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
             numbers={"cells": self.cells.to_json(), "median": self.median().to_json(), **numbers},
@@ -426,4 +429,5 @@ class ReleasedSurvival(LifeCurve):
         return said, numbers | {"risk_differences_at": middle}, lines
 
     def _lines(self) -> dict[str, str]:
-        return {"cells": self.cells.describe(), "median": str(self.median())}
+        axis = f", {self.about['domain']}" if "domain" in self.about else ""
+        return {"cells": self.cells.describe(), "median": f"{self.median()}{axis}"}

@@ -13,6 +13,7 @@ from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 from dpfda.command.running import say
 from dpfda.front.verbs import published
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.scan import Late
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ def _sign(publication: Publication, given: Given) -> None:
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
     estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
+    curves = isinstance(publication.reader, Curves) and given.missing != "pooled"
+    if curves and (points or given.grid) is None:
+        remedy = "All custodians' curves must have so many points: --points 93, or --grid 0:23:1."
+        raise ParameterError("--points", "be given, or --grid", "neither", remedy)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
     shares = [_named(getattr(given, name, None)) for name in ("weights", "visits")]
     made = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)

@@ -257,7 +257,7 @@ class Journal:
         if not records:
             raise StorageError(
                 f"The session's file {str(self.path)!r} holds no session: it was closed, or opening it "
-                "was cut short, before any answer. Remove it and open a new session."
+                "was cut short, before any answer. Name another file, or move this one away."
             )
         if rest:
             os.ftruncate(descriptor, self._size)

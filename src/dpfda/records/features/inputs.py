@@ -50,38 +50,37 @@ class InputBox:
 
     @classmethod
     def of(cls, bounds: object, inputs: int) -> InputBox:
-        """Read (lower, upper), numbers or one number a column.
+        """Read (lower, upper) for all columns, or one such pair a column.
 
-        Raises ParameterError if there are none, or they are not finite with lower < upper.
+        Raises ParameterError if there are none, they are not finite with lower < upper, or two columns
+        have a tuple of two lists, which may be meant as the lower and the upper ends.
         """
         if bounds is None:
-            remedy = (
-                "Pass $bounds, numbers or one a column, from knowledge of the measurement and never "
-                "from these data."
-            )
+            remedy = "Pass $bounds, from knowledge of the measurement and never from these data."
             raise ParameterError("bounds", "be given", "None", remedy)
         try:
-            first, last = entries(bounds)
-            lower, upper = (reals(end, "bounds") for end in (first, last))
+            pairs = np.array([reals(part, "bounds") for part in entries(bounds)])
+            if pairs.shape not in ((2,), (inputs, 2)):
+                raise ValueError
         except (TypeError, ValueError):
-            remedy = "Numbers, or one a column: ([0, 18], [1, 90]) for two columns."
-            raise ParameterError("bounds", "be (lower, upper)", shown(bounds), remedy) from None
-        if any(end.ndim > 1 or (end.ndim == 1 and end.size != inputs) for end in (lower, upper)):
-            raise ParameterError(
-                "bounds", f"be numbers or one a column ({inputs})", f"{lower.shape}, {upper.shape}"
-            )
+            words = f"be (lower, upper), or one such pair a column ({inputs})"
+            remedy = "For two columns: [(0, 1), (18, 90)]."
+            raise ParameterError("bounds", words, shown(bounds), remedy) from None
+        if pairs.shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
+            ends = pairs.T.tolist()
+            remedy = f"For a pair a column write {pairs.tolist()}, for lower and upper ends {ends}."
+            raise ParameterError("bounds", "be a list of pairs, one a column", shown(bounds), remedy)
+        lower, upper = np.broadcast_to(pairs, (inputs, 2)).T
         with np.errstate(all="ignore"):
             wide = upper - lower
-        fits = np.atleast_1d(np.isfinite(lower) & np.isfinite(upper) & (wide > 0))
+        fits = np.isfinite(lower) & np.isfinite(upper) & (wide > 0)
         if not np.all(fits):
-            low, high = (np.broadcast_to(end, fits.shape)[np.argmin(fits)] for end in (lower, upper))
+            low, high = (end[np.argmin(fits)] for end in (lower, upper))
             words = "be finite with lower < upper in every column"
-            remedy = "Lower ends come first, then upper ends: swap them?"
-            raise ParameterError("bounds", words, f"({low:g}, {high:g})", remedy)
+            raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
-        ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
-        return cls(*ends)
+        return cls(*(frozen(end.copy()) for end in (lower, upper)))
 
     def scaled(self, points: Floats) -> Floats:
         """Points (q, d) in the units of the columns, clipped and taken to the unit cube, by entries."""

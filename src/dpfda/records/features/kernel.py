@@ -149,7 +149,7 @@ class LandmarkFeatures:
         points: array (m, d). Public landmarks, in the unit cube; or, with `bounds`, in the units of the
             inputs. Never records of the private data.
         components: Number K of leading functions; by default all that are not zero to rounding.
-        bounds: (lower, upper). The bounds that the estimator is given.
+        bounds: (lower, upper), or a list of pairs. The bounds that the estimator is given.
         power: Operator power eta of the kernel, at least 1: the penalty is the squared norm in the space
             of C^eta (Lin & Reimherr 2023, Theorem 16), larger for smoother functions. Features are then
             scaled to length one at the longest landmark, and clipped to it elsewhere.
