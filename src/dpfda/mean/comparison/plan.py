@@ -42,6 +42,9 @@ from dpfda.spine.settings import Settings
 
 # Cells are for as many units as the smallest group has, times this power of the number of groups.
 BORROWED = 0.4
+# Errors of G groups that borrow are as those of one by itself times this power of G, less or more as they
+# are alike.
+GAIN = 0.2
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
 
@@ -122,7 +125,12 @@ class ComparisonPlan(PlanOfMeans):
         return sum(part.n or 0 for part in self.parts.values()) or None
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return widest(part.outlook(quick) for part in self._sizes())
+        """Of a group that borrows, and for most that of one by itself."""
+        found = widest(part.outlook(quick) for part in self._sizes())
+        if found is None or getattr(self.one.mechanism, "mechanism", None) != "auto":
+            return found
+        gain = len(self.parts) ** -GAIN if self.one.curves is not None else 1.0
+        return found._replace(typical=gain * found.typical)
 
     def _sizes(self) -> list[MeanPlan]:
         """One plan of each size of group."""
@@ -134,7 +142,7 @@ class ComparisonPlan(PlanOfMeans):
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        """Of the widest band of groups, which borrow from others that are unlike them."""
+        """Of a group's band, and for most that of the widest; they borrow from others unlike them."""
         return None if self.n is None else widest(self._width(p, level, quick) for p in self._sizes())
 
     @remembered(64)
@@ -148,7 +156,8 @@ class ComparisonPlan(PlanOfMeans):
             named |= borrowing({name: made[int(name)] for name in taken})
         # What is told of all together makes bands of one size equally wide.
         alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
-        return part.width_of([*named.values()], level, alike)
+        widest_of = part.width_of([*named.values()], level, alike)
+        return part.width_of([*named.values()], level)._replace(most=widest_of.most)
 
     noise_words = said_by("one.noise_words")
 
