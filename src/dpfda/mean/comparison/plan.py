@@ -42,8 +42,8 @@ from dpfda.spine.settings import Settings
 
 # Cells are for as many units as the smallest group has, times this power of the number of groups.
 BORROWED = 0.4
-# Errors of G groups that borrow are as those of one by itself times this power of G, less or more as they
-# are alike.
+# Errors of groups that borrow are those of one by itself over this power of how many others there are,
+# between those of groups that are alike and unlike.
 GAIN = 0.2
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
@@ -126,11 +126,13 @@ class ComparisonPlan(PlanOfMeans):
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         """Of a group that borrows, and for most that of one by itself."""
-        found = widest(part.outlook(quick) for part in self._sizes())
-        if found is None or getattr(self.one.mechanism, "mechanism", None) != "auto":
-            return found
-        gain = len(self.parts) ** -GAIN if self.one.curves is not None else 1.0
-        return found._replace(typical=gain * found.typical)
+        alone = widest(part.outlook(quick) for part in self._sizes())
+        borrows = (
+            getattr(self.one.mechanism, "mechanism", None) == "auto" and self.one.curves is not None
+        )
+        if alone is None or not borrows:
+            return alone
+        return alone._replace(typical=alone.typical * max(1, len(self.parts) - 1) ** -GAIN)
 
     def _sizes(self) -> list[MeanPlan]:
         """One plan of each size of group."""
@@ -139,7 +141,10 @@ class ComparisonPlan(PlanOfMeans):
     @property
     def error_words(self) -> str:
         said = self.one.error_words
-        return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
+        return f"of a smallest group's mean (of a difference up to 1.4 times as much); {said}"
+
+    def _band_said(self, level: float) -> str:
+        return f"{super()._band_said(level)} of a group (for nine of ten: of the widest of all)"
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """Of a group's band, and for most that of the widest; they borrow from others unlike them."""
@@ -156,8 +161,8 @@ class ComparisonPlan(PlanOfMeans):
             named |= borrowing({name: made[int(name)] for name in taken})
         # What is told of all together makes bands of one size equally wide.
         alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
-        widest_of = part.width_of([*named.values()], level, alike)
-        return part.width_of([*named.values()], level)._replace(most=widest_of.most)
+        one, most = (part.width_of([*named.values()], level, groups) for groups in (1, alike))
+        return one._replace(most=most.most)
 
     noise_words = said_by("one.noise_words")
 
