@@ -364,14 +364,10 @@ def _beyond_sides(far: ArrayLike, sides: int, count: int) -> Floats:
     logs = np.array([math.lgamma(power + 1) for power in powers])
     events = np.exp(np.multiply.outer(np.log(size), powers) - size[..., None] - logs)
     left = np.cumsum(events, axis=-1)[..., ::-1]
-    above = sum(
-        math.comb(count, power)
-        * np.copysign(size, far) ** power
-        * math.exp(more - logs[-1])
-        * left[..., power]
-        for power, more in enumerate(logs[::-1][: count + 1])
-    )
-    return np.where(np.greater(far, 0), left[..., 0], 1.0) - above / 2**count
+    terms = range(count + 1)
+    weights = [math.comb(count, term) * math.exp(logs[sides - term] - logs[sides]) for term in terms]
+    above = sum(weights[term] * np.copysign(size, far) ** term * left[..., term] for term in terms)
+    return np.asarray(np.where(np.greater(far, 0), left[..., 0], 1.0) - above / 2**count)
 
 
 def _crossed(falling: Callable[[float], float], chance: float, high: float) -> float:

@@ -217,8 +217,8 @@ class SharedDesign:
     def design(self, problem: Problem) -> Design:
         """What the mechanism chooses for `size` units."""
         borrow = problem.curves is not None and self.mechanism == "auto"
-        size = round(self.size * self.groups**BORROWED) if borrow else self.size
-        return choose(replace(problem, size=size), self.mechanism)
+        more = self.groups**BORROWED if borrow else 1
+        return choose(replace(problem, size=round(self.size * more)), self.mechanism)
 
     def adapt(
         self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours
