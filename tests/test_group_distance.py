@@ -374,12 +374,14 @@ def test_the_noise_on_distances_of_small_groups_is_that_of_their_boxes(small_gro
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
-@pytest.mark.parametrize("parts", [[(1.0, 5), (1.0, 5)], [(1.0, 5), (0.4, 9)]])
+@pytest.mark.parametrize(
+    "parts", [((1.0, 5, 1), (1.0, 5, 1)), ((1.0, 5, 1), (0.4, 9, 3)), ((1.0, 42, 2), (1.0, 42, 2))]
+)
 def test_the_reach_of_two_sides_is_that_of_their_sum(level: float, parts: Any) -> None:
     law = np.random.default_rng(1)
     draws = sum(
-        weight * law.gamma(sides + 1, size=400_000) * law.uniform(-1, 1, 400_000)
-        for weight, sides in parts
+        -weight * law.gamma(sides + 1, size=400_000) * law.uniform(-1, 1, (count, 400_000)).min(axis=0)
+        for weight, sides, count in parts
     )
     reach = two_sides_quantile(parts, level)
     # A standard error of the share is at most .0005; two steps of 1/128 of the reach are rounded up.

@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import ClassVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw, Width
 from dpfda.noise.bodies import InBox
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.specials import gamma_chance, halved
+from dpfda.numerics.specials import halved
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.counts import Divisor, NoisyCount
@@ -350,18 +351,23 @@ def side_quantile(sides: int, count: int, level: float) -> float:
     >>> [round(side_quantile(13, count, 0.95), 1) for count in (1, 2, 3)]
     [13.3, 15.1, 16.0]
     """
-    logs = [math.lgamma(sides + 1 - power) - math.lgamma(sides + 1) for power in range(count + 1)]
+    return _crossed(lambda far: float(_beyond_sides(far, sides, count)), 1 - level, sides + 1.0)
 
-    def beyond(far: float) -> float:
-        # The power is expanded: of R^-j beyond `far` there is the mean of a Gamma number of less shape.
-        left = [1 - gamma_chance(sides + 1 - power, far) for power in range(count + 1)]
-        held = (
-            math.comb(count, power) * far**power * math.exp(log) * more
-            for power, (log, more) in enumerate(zip(logs, left, strict=True))
-        )
-        return float(left[0] - sum(held) / 2**count)
 
-    return _crossed(beyond, 1 - level, sides + 1.0)
+def _beyond_sides(far: ArrayLike, sides: int, count: int) -> Floats:
+    """The chance of -R U beyond values: that not all of the uniform numbers are above -value / R.
+
+    Of that the power is expanded. Of R^-j beyond a value there is the mean of a Gamma number of less
+    shape, which is beyond x with the chance of fewer than so many Poisson events.
+    """
+    size, powers = np.maximum(np.abs(far), 1e-300), np.arange(sides + 1)
+    logs = np.array([math.lgamma(power + 1) for power in powers])
+    events = np.exp(np.multiply.outer(np.log(size), powers) - size[..., None] - logs)
+    left = np.cumsum(events, axis=-1)[..., ::-1]
+    terms = range(count + 1)
+    weights = [math.comb(count, term) * math.exp(logs[sides - term] - logs[sides]) for term in terms]
+    above = sum(weights[term] * np.copysign(size, far) ** term * left[..., term] for term in terms)
+    return np.asarray(np.where(np.greater(far, 0), left[..., 0], 1.0) - above / 2**count)
 
 
 def _crossed(falling: Callable[[float], float], chance: float, high: float) -> float:
@@ -379,41 +385,33 @@ def sum_at_most(parts: Sequence[tuple[Distance, Divisor]], level: float) -> floa
 
     parts: Distance and number to divide by of each.
     """
-    own = (1 + level) / 2
-    apart = sum(distance.at_most(own, size) for distance, size in parts)
     alone = [(one, size) for one, size in parts if not isinstance(size, NoisyCount)]
-    if len(alone) < len(parts) or any(len(distance.numbers) > 1 for distance, _ in alone):
-        return apart
-    laws = [(distance.scale / size, distance.noise) for distance, size in alone]
-    sides = [(weight, cast("BoxPartNoise", noise).whole) for weight, noise in laws]
+    if len(alone) < len(parts):
+        return sum(distance.at_most((1 + level) / 2, size) for distance, size in parts)
+    laws = [(one.scale / size, cast("BoxPartNoise", one.noise)) for one, size in alone]
+    sides = [(weight, noise.whole, noise.components) for weight, noise in laws]
     told = sum((min(distance.numbers) + 2) / size for distance, size in alone)
-    together = (told + two_sides_quantile(sides, level)) / (2 * parts[0][0].largest)
-    return min(apart, max(0.0, together))
+    return max(0.0, told + two_sides_quantile(tuple(sides), level)) / (2 * parts[0][0].largest)
 
 
-def two_sides_quantile(parts: Sequence[tuple[float, int]], level: float) -> float:
-    """What a sum of noises on one side each of independent boxes stays below with a chance of `level`.
+@lru_cache(maxsize=64)
+def two_sides_quantile(parts: tuple[tuple[float, int, int], ...], level: float) -> float:
+    """What the sum of -R U of two independent boxes stays below with a chance of `level`.
 
-    Each is R U of `side_quantile` times its weight, rounded up to a grid: so is the quantile.
+    See `side_quantile`. Each is rounded up to a grid: so is the quantile.
 
-    parts: Weight, and number of sides of the box.
+    parts: Weight, number of sides of the box, and of those that tell it.
 
     Examples
     --------
-    >>> round(two_sides_quantile([(1.0, 5), (1.0, 5)], 0.95), 1)
-    8.7
+    >>> [round(two_sides_quantile(((1.0, 5, count),) * 2, 0.95), 1) for count in (1, 2)]
+    [8.7, 11.4]
     >>> round(2 * side_quantile(5, 1, 0.975), 1)
     14.5
     """
-    most = sum(weight * side_quantile(sides, 1, (1 + level) / 2) for weight, sides in parts)
-    edges, below = most / STEPS * np.arange(-4 * STEPS, 4 * STEPS + 1), []
-    for weight, sides in parts:
-        far, counts = np.maximum(np.abs(edges) / weight, 1e-300), np.arange(sides + 1)
-        logs = np.array([math.lgamma(count + 1) for count in counts])
-        # A Gamma number is beyond x with the chance of fewer than so many Poisson events.
-        events = np.exp(np.multiply.outer(np.log(far), counts) - far[:, None] - logs)
-        left = events.sum(axis=1) - far / sides * events[:, :-1].sum(axis=1)
-        below.append(np.where(edges > 0, 1 - left / 2, left / 2))
+    most = sum(weight * side_quantile(sides, count, (1 + level) / 2) for weight, sides, count in parts)
+    edges = most / STEPS * np.arange(-4 * STEPS, 4 * STEPS + 1)
+    below = [1 - _beyond_sides(edges / weight, sides, count) for weight, sides, count in parts]
     first, second = (np.diff(each, prepend=0.0) for each in below)
     chances = np.cumsum(np.convolve(first, second))
     place = int(np.argmax(chances >= level))

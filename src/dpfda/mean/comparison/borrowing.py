@@ -43,11 +43,10 @@ def borrowing(means: Means, places: Places | None = None) -> dict[str, ReleasedF
 
 
 def _borrowed(means: Means, places: Places) -> dict[str, ReleasedFunction]:
-    priors = {name: mean.hierarchy for name, mean in means.items()}
     lines = {
         name: prior
-        for name, prior in priors.items()
-        if isinstance(prior, CurvePrior) and not prior.centers.size
+        for name, mean in means.items()
+        if isinstance(prior := mean.hierarchy, CurvePrior) and not prior.centers.size
     }
     if len(lines) < len(means):
         return dict(means)

@@ -322,6 +322,4 @@ def _part(
         own = None if values.groups is None else values.groups[chosen]
         return LongCurves(values.ids[chosen], values.times[chosen], values.values[chosen], own), None
     rows = np.flatnonzero(chosen)
-    if groups is None:
-        return values[rows], None
-    return values[rows], cells_taken(cells_in(groups, "groups"), rows)
+    return values[rows], None if groups is None else cells_taken(cells_in(groups, "groups"), rows)

@@ -42,6 +42,9 @@ from dpfda.spine.settings import Settings
 
 # Cells are for as many units as the smallest group has, times this power of the number of groups.
 BORROWED = 0.4
+# Errors of groups that borrow are those of one by itself over this power of how many others there are,
+# between those of groups that are alike and unlike.
+GAIN = 0.2
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
 
@@ -122,7 +125,14 @@ class ComparisonPlan(PlanOfMeans):
         return sum(part.n or 0 for part in self.parts.values()) or None
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return widest(part.outlook(quick) for part in self._sizes())
+        """Of a group that borrows, and for most that of one by itself."""
+        alone = widest(part.outlook(quick) for part in self._sizes())
+        borrows = (
+            getattr(self.one.mechanism, "mechanism", None) == "auto" and self.one.curves is not None
+        )
+        if alone is None or not borrows:
+            return alone
+        return alone._replace(typical=alone.typical * max(1, len(self.parts) - 1) ** -GAIN)
 
     def _sizes(self) -> list[MeanPlan]:
         """One plan of each size of group."""
@@ -131,10 +141,13 @@ class ComparisonPlan(PlanOfMeans):
     @property
     def error_words(self) -> str:
         said = self.one.error_words
-        return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
+        return f"of a smallest group's mean (of a difference up to 1.4 times as much); {said}"
+
+    def _band_said(self, level: float) -> str:
+        return f"{super()._band_said(level)} of a group (for nine of ten: of the widest of all)"
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        """Of the widest band of groups, which borrow from others that are unlike them."""
+        """Of a group's band, and for most that of the widest; they borrow from others unlike them."""
         return None if self.n is None else widest(self._width(p, level, quick) for p in self._sizes())
 
     @remembered(64)
@@ -148,7 +161,8 @@ class ComparisonPlan(PlanOfMeans):
             named |= borrowing({name: made[int(name)] for name in taken})
         # What is told of all together makes bands of one size equally wide.
         alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
-        return part.width_of([*named.values()], level, alike)
+        one, most = (part.width_of([*named.values()], level, groups) for groups in (1, alike))
+        return one._replace(most=most.most)
 
     noise_words = said_by("one.noise_words")
 
@@ -203,8 +217,8 @@ class SharedDesign:
     def design(self, problem: Problem) -> Design:
         """What the mechanism chooses for `size` units."""
         borrow = problem.curves is not None and self.mechanism == "auto"
-        size = round(self.size * self.groups**BORROWED) if borrow else self.size
-        return choose(replace(problem, size=size), self.mechanism)
+        more = self.groups**BORROWED if borrow else 1
+        return choose(replace(problem, size=round(self.size * more)), self.mechanism)
 
     def adapt(
         self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours

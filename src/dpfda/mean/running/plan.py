@@ -387,8 +387,8 @@ class RunningPlan(PlanOfMeans):
 
     @property
     def noise_words(self) -> str:
+        law, own = self.chosen.law.describe(), self.chosen.factorisation.own
         kept = (
-            "each month by itself" if self.chosen.factorisation.own else "sums of months, by a power of"
+            "each month by itself" if own else "sums of months, by a power of the matrix of running sums"
         )
-        end = "" if self.chosen.factorisation.own else " the matrix of running sums"
-        return f"{self.chosen.law.describe()}, on {kept}{end}"
+        return f"{law}, on {kept}"
