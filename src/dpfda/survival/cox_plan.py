@@ -39,7 +39,7 @@ from dpfda.survival.proportional import VERSION, Model
 RECORDS, TIMES = 1024, {TABLE: 3, ROUNDS: 9}
 # Covariates as they often are: mean and deviation of numbers, their correlation, the power of a uniform
 # number that levels are by, and effects, in turn up and down.
-MEAN, SPREAD, TOGETHER, RARER, CHANGE = -0.2, 0.3, 0.5, 2, 0.7
+MEAN, SPREAD, TOGETHER, RARER, CHANGE = -0.2, 0.27, 0.5, 2, 0.7
 
 SUMMARY = "model of hazards"
 METHODS = ("auto", TABLE, ROUNDS)
@@ -136,26 +136,26 @@ class CoxPlan(Designed):
     # What to expect.
 
     @cached_property
-    def _variances(self) -> tuple[Floats, Floats] | None:
-        """Variances (d,) of log hazard ratios by noise, and by sampling, at even follow-ups."""
+    def _variances(self) -> Floats | None:
+        """Variances (2, d) of log hazard ratios by noise, and by sampling, at even follow-ups."""
         return None if self.n is None else rehearsed(self, self.n)
 
-    @cached_property
+    @property
     def usual(self) -> float:
         """Variance that intervals allow for at covariates as they often are; 0 for unknown units."""
-        return 0.0 if self.n is None else float(np.mean(rehearsed(self, self.n, False)))
+        return 0.0 if self.n is None else float(rehearsed(self, self.n, False).sum(axis=0).mean())
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        if self._variances is None:
-            return None
-        typical = float(np.sqrt(np.mean(self._variances[0])))
-        return Outlook(typical, MORE * typical)
+        return self._foretold(1.0, 1)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return self._foretold(float(normal_quantile((1 + level) / 2)), 2)
+
+    def _foretold(self, times: float, kinds: int) -> Outlook | None:
+        """So many deviations, by noise or by both kinds."""
         if self._variances is None:
             return None
-        noise, sampling = self._variances
-        typical = float(normal_quantile((1 + level) / 2) * np.sqrt(np.mean(noise + sampling)))
+        typical = float(times * np.sqrt(self._variances[:kinds].sum(axis=0).mean()))
         return Outlook(typical, MORE * typical)
 
     def _band_said(self, level: float) -> str:
@@ -260,8 +260,8 @@ def publish_cox(
     return plan.assemble(noisy, certificate)
 
 
-def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> tuple[Floats, Floats]:
-    """Variances (d,) of log hazard ratios by noise, and by sampling, that a release would state.
+def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> Floats:
+    """Variances (2, d) of log hazard ratios by noise, and by sampling, that a release would state.
 
     even: Whether covariates are spread evenly and change nothing, or are as they often are.
     """
@@ -286,8 +286,7 @@ def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> tuple[Floats, F
                 walk.move(np.rint(rounds.sums(data, walk) * share + noise).astype(np.int64).tolist())
             law, sampling = walk.law()
         variances.append([np.diag(each)[model.hazards :] for each in (law.covariance, sampling)])
-    by_noise, by_sampling = np.median(variances, axis=0)
-    return by_noise, by_sampling
+    return np.median(variances, axis=0)
 
 
 def _invented(
