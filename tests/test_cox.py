@@ -450,8 +450,37 @@ def test_a_plan_for_few_events_comes_true_and_changes_no_release() -> None:
     # Medians of four were .95 and 1.01 times the planned; of half with an event it is 4.5 times less.
     assert 0.8 < np.median(widths) / band < 1.25
     assert band > 3 * usual
-    either = PrivateCox(1, 1e-6, covariates={"age": (40, 90), "arm": ["a", "b"]}, domain=(0, 10))
-    assert {either.plan(size, share).method for share in (0.01, 0.5, 0.9)} == {either.plan(size).method}
+
+
+def together(generator: np.random.Generator) -> dict[str, Any]:
+    """Numbers of correlation .9."""
+    x, y = generator.normal(size=(2, 5000))
+    return {"x": x, "y": 0.9 * x + 0.19**0.5 * y}
+
+
+@pytest.mark.parametrize(
+    ("known", "law"),
+    [
+        ({"x": (-3, 3), "y": (-3, 3)}, together),
+        ({"site": list("abcd")}, lambda generator: {"site": generator.choice(list("aaaabbcd"), 5000)}),
+    ],
+)
+def test_the_method_that_is_chosen_has_the_narrower_intervals_at_uneven_covariates(known, law) -> None:
+    """By noise at even covariates it was a table for both; of numbers its intervals were 3 as wide."""
+    generator, widths = np.random.default_rng(59), {}
+    given = {"epsilon": 1, "delta": 1e-5, "covariates": known, "domain": (0, 3)}
+    for method in ("table", "rounds"):
+        widths[method] = []
+        for _ in range(4):
+            data = law(generator)
+            times = generator.exponential(3, 5000)
+            release = fitted((times, times < 3, data), **given, method=method)
+            ratios = [release[term] for term in release.effects]
+            widths[method] += [np.log(ratio.upper / ratio.lower) for ratio in ratios]
+    chosen = PrivateCox(**given).plan(5000).method
+    assert chosen == min(widths, key=lambda method: np.mean(widths[method]))
+    # What is chosen is the same for every share of events that a plan is asked for: so a fit chooses.
+    assert {PrivateCox(**given).plan(5000, share).method for share in (0.01, 0.9)} == {chosen}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dpfda.bases.ordinary import Outlook
 from dpfda.noise import GaussianNoise, NoiseLaw, cost_of
 from dpfda.numerics import later as scipy
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.specials import normal_quantile
@@ -35,8 +35,11 @@ from dpfda.survival.cox_rounds import LENGTH_BITS, MOST_ENTRIES, FollowedUp, Rou
 from dpfda.survival.cox_table import Combinations
 from dpfda.survival.proportional import VERSION, Model
 
-# Records invented, and times that all rounds are taken: the middle of so many is foretold.
-RECORDS, TIMES = 1024, 9
+# Records invented, and times that all is released: the middle of so many is foretold.
+RECORDS, TIMES = 1024, {TABLE: 3, ROUNDS: 9}
+# Covariates as they often are: mean and deviation of numbers, their correlation, the power of a uniform
+# number that levels are by, and effects, in turn up and down.
+MEAN, SPREAD, TOGETHER, RARER, CHANGE = -0.2, 0.27, 0.5, 2, 0.7
 
 SUMMARY = "model of hazards"
 METHODS = ("auto", TABLE, ROUNDS)
@@ -133,33 +136,26 @@ class CoxPlan(Designed):
     # What to expect.
 
     @cached_property
-    def _variances(self) -> tuple[Floats, Floats] | None:
-        """Variances (d,) of log hazard ratios by noise, and by sampling, at even follow-ups."""
-        if self.n is None:
-            return None
-        if self.method == ROUNDS:
-            return rehearsed(self.rounds, self.n, self.share)
-        cells, persons = self.model.cells, float(self.n)
-        # Events evenly over time, and the other persons still followed at the end.
-        each = np.zeros(cells.each)
-        each[: cells.count] = self.share / cells.count
-        each[-1] = 1 - self.share
-        counts = np.tile(each * persons / self.combinations.size, self.combinations.size)
-        posterior, sampling = self.combinations.estimate(counts, self.table.deviation)
-        effects = slice(self.model.hazards, None)
-        return np.diag(posterior.covariance)[effects], np.diag(sampling)[effects]
+    def _variances(self) -> Floats | None:
+        """Variances (2, d) of log hazard ratios by noise, and by sampling, at even follow-ups."""
+        return None if self.n is None else rehearsed(self, self.n)
+
+    @property
+    def usual(self) -> float:
+        """Variance that intervals allow for at covariates as they often are; 0 for unknown units."""
+        return 0.0 if self.n is None else float(rehearsed(self, self.n, False).sum(axis=0).mean())
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        if self._variances is None:
-            return None
-        typical = float(np.sqrt(np.mean(self._variances[0])))
-        return Outlook(typical, MORE * typical)
+        return self._foretold(1.0, 1)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return self._foretold(float(normal_quantile((1 + level) / 2)), 2)
+
+    def _foretold(self, times: float, kinds: int) -> Outlook | None:
+        """So many deviations, by noise or by both kinds."""
         if self._variances is None:
             return None
-        noise, sampling = self._variances
-        typical = float(normal_quantile((1 + level) / 2) * np.sqrt(np.mean(noise + sampling)))
+        typical = float(times * np.sqrt(self._variances[:kinds].sum(axis=0).mean()))
         return Outlook(typical, MORE * typical)
 
     def _band_said(self, level: float) -> str:
@@ -215,8 +211,8 @@ def cox_plan(
 
     found = _chosen(choice(method, "method", METHODS), guarantee, model)
     plans = [plan(how) for how in found]
-    # By what is foretold of the usual share, as where nothing is said of it: so a fit chooses.
-    best = plans[0] if len(plans) == 1 else min(plans, key=lambda each: each.error or 0.0)
+    # By what is foretold of half with an event, as where nothing is said of it: so a fit chooses.
+    best = plans[0] if len(plans) == 1 else min(plans, key=lambda each: each.usual)
     return replace(best, share=share)
 
 
@@ -264,45 +260,55 @@ def publish_cox(
     return plan.assemble(noisy, certificate)
 
 
-def rehearsed(rounds: Rounds, persons: int, died: float) -> tuple[Floats, Floats]:
-    """Variances (d,) of log hazard ratios by noise, and by sampling, that a release would state.
+def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> Floats:
+    """Variances (2, d) of log hazard ratios by noise, and by sampling, that a release would state.
 
-    Parameters
-    ----------
-    rounds : Rounds
-    persons : int
-    died : float
-        Share of them that have an event; their covariates are spread evenly and change nothing.
+    even: Whether covariates are spread evenly and change nothing, or are as they often are.
     """
-    model, invented = rounds.model, _invented(rounds, died)
-    first, scale = model.hazards, 2.0**-LENGTH_BITS
-    by_noise, by_sampling = [], []
+    model, rounds, share = plan.model, plan.rounds, persons / RECORDS
+    times, ends, columns, strata = _invented(model, plan.share, even)
     # Public numbers of a plan, nothing of a release: they are the same for all who ask.
-    generator = np.random.default_rng(0)
-    for _ in range(TIMES):
-        walk = rounds.walked(())
-        for _ in range(rounds.count):
-            sums = rounds.sums(invented, walk) * (persons / RECORDS)
-            noise = generator.normal(scale=rounds.deviation / scale, size=rounds.entries)
-            walk.move(np.rint(sums + noise).astype(np.int64).tolist())
-        law, sampling = walk.law()
-        by_noise.append(np.diag(law.covariance)[first:])
-        by_sampling.append(np.diag(sampling)[first:])
-    return np.median(by_noise, axis=0), np.median(by_sampling, axis=0)
+    generator, variances = np.random.default_rng(0), []
+    for _ in range(TIMES[plan.method]):
+        if plan.method == TABLE:
+            place = plan.combinations.places(columns, strata) * model.cells.each
+            place += model.cells.ends(times, ends)
+            counts = np.bincount(place, minlength=plan.combinations.cells) * share
+            deviation = plan.table.deviation
+            counts = counts + generator.normal(scale=deviation, size=counts.size)
+            law, sampling = plan.combinations.estimate(counts, deviation)
+        else:
+            levels, usable = np.full(RECORDS, 2**LENGTH_BITS), np.ones(RECORDS, dtype=np.bool_)
+            data = FollowedUp.of(model, times, ends, columns, strata, levels, usable)
+            walk, deviation = rounds.walked(()), math.ldexp(rounds.deviation, LENGTH_BITS)
+            for _ in range(rounds.count):
+                noise = generator.normal(scale=deviation, size=rounds.entries)
+                walk.move(np.rint(rounds.sums(data, walk) * share + noise).astype(np.int64).tolist())
+            law, sampling = walk.law()
+        variances.append([np.diag(each)[model.hazards :] for each in (law.covariance, sampling)])
+    return np.median(variances, axis=0)
 
 
-def _invented(rounds: Rounds, died: float) -> FollowedUp:
-    """Follow-ups spread evenly over covariates, strata and quantiles of time, at one hazard."""
-    model, covariates = rounds.model, rounds.model.terms.covariates
-    spread = scipy.stats.qmc.Halton(len(covariates) + 2, scramble=False).random(RECORDS + 1)[1:].T
-    columns = [
-        2 * row - 1 if each.bounds is not None else (row * each.ends).astype(np.int64)
-        for each, row in zip(covariates, spread, strict=False)
-    ]
-    edges = model.cells.edges
-    hazard = -math.log1p(-died) / (edges[-1] - edges[0])
-    times = edges[0] - np.log1p(-spread[-1]) / hazard
+def _invented(
+    model: Model, died: float, even: bool
+) -> tuple[Floats, Integers, list[Floats | Integers], Integers]:
+    """Times, ends, covariates and strata, evenly over strata and quantiles of time, at one baseline."""
+    covariates = model.terms.covariates
+    count, edges = len(covariates), model.cells.edges
+    spread = scipy.stats.qmc.Halton(count + 3, scramble=False).random(RECORDS + 1)[1:].T
+    columns, logs = [], np.zeros(RECORDS)
+    for place, (each, row) in enumerate(zip(covariates, spread, strict=False)):
+        if each.bounds is None:
+            columns.append((row ** (1 if even else RARER) * each.ends).astype(np.int64))
+        elif even:
+            columns.append(2 * row - 1)
+        else:
+            scores = TOGETHER**0.5 * normal_quantile(spread[-1])
+            scores += (1 - TOGETHER) ** 0.5 * normal_quantile(row)
+            columns.append(np.clip(MEAN + SPREAD * scores, -1.0, 1.0))
+        change = columns[-1] if each.bounds else columns[-1] > 0
+        logs += 0.0 if even else CHANGE * (-1.0) ** place * change
+    hazards = -math.log1p(-died) / (edges[-1] - edges[0]) * np.exp(logs - logs.mean())
+    times = edges[0] - np.log1p(-spread[count + 1]) / hazards
     ends = np.where(times <= edges[-1], 0, -1)
-    strata = (spread[-2] * model.baselines).astype(np.int64)
-    levels = np.full(RECORDS, 2**LENGTH_BITS)
-    return FollowedUp.of(model, times, ends, columns, strata, levels, np.ones(RECORDS, dtype=np.bool_))
+    return times, ends, columns, (spread[count] * model.baselines).astype(np.int64)
