@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import spread_evenly
 from dpfda.bounds import IntegerBall
-from dpfda.machines.defaults import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.machines.errors import deviations, factor, is_block, widths
+from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.machines.minimiser import Loss
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
