@@ -114,7 +114,8 @@ def contents(folder):
 
 
 def mean_of(path, *more, epsilon=LOUD, bounds=("--bounds", -10, 40), out="out.json"):
-    return run("mean", path, "--epsilon", epsilon, *bounds, "--out", out, *more)
+    budget = () if "--epsilon" in more else ("--epsilon", epsilon)
+    return run("mean", path, *budget, *bounds, "--out", out, *more)
 
 
 # What comes out

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import dpfda.publication.mean_designs
 from dpfda import PrivateMean, load
 from dpfda.errors import DpfdaError, StorageError
 from dpfda.mechanisms import COUNT_SCALE, Design
+from dpfda.mechanisms import design as designs
 from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, added
@@ -104,7 +104,7 @@ class TestPrivacy:
     def test_noise_that_is_too_small_is_refused_before_anything_is_charged(
         self, place: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = dpfda.publication.mean_designs.with_count
+        whole = designs.with_count
 
         def cut(problem: Any, design: Design) -> Design:
             made = whole(problem, design)
@@ -112,7 +112,7 @@ class TestPrivacy:
             scales[place] = round(scales[place] / ROOT)
             return replace(made, noise=BoxNoise(tuple(scales)))
 
-        monkeypatch.setattr(dpfda.publication.mean_designs, "with_count", cut)
+        monkeypatch.setattr(designs, "with_count", cut)
         monkeypatch.setattr(BoxNoise, "draw", lambda self: pytest.fail("noise was drawn"))
         ledger = MemoryLedger()
         ledger.create("data", PureDP(5), neighbours="add-remove")
