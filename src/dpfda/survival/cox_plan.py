@@ -11,9 +11,8 @@ import numpy as np
 
 from dpfda.bases.corners import Covariate, Covariates
 from dpfda.bases.lifetimes import NARROW, LifeCells
-from dpfda.bases.ordinary import Outlook
+from dpfda.bases.ordinary import Outlook, spread_evenly
 from dpfda.noise import GaussianNoise, NoiseLaw, cost_of
-from dpfda.numerics import later as scipy
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
@@ -295,7 +294,7 @@ def _invented(
     """Times, ends, covariates and strata, evenly over strata and quantiles of time, at one baseline."""
     covariates = model.terms.covariates
     count, edges = len(covariates), model.cells.edges
-    spread = scipy.stats.qmc.Halton(count + 3, scramble=False).random(RECORDS + 1)[1:].T
+    spread = spread_evenly(RECORDS, count + 3).T
     columns, logs = [], np.zeros(RECORDS)
     for place, (each, row) in enumerate(zip(covariates, spread, strict=False)):
         if each.bounds is None:
