@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 from fractions import Fraction
 from operator import add, itemgetter, mul, neg, sub, truediv
 from statistics import NormalDist
@@ -44,6 +45,7 @@ from dpfda.privacy.composition import Cost, LaplaceLoss, PureLoss, gaussian_limi
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Amount, Budget, lines
 from dpfda.privacy.ledger.accounts import SPARE, Filter
+from dpfda.privacy.ledger.history import Record
 from dpfda.privacy.ledger.rows import spend
 from dpfda.publication.shares import Sharing
 from dpfda.publication.tables import CornerTable
@@ -712,14 +714,13 @@ def test_amounts_add_up_and_are_compared_as_proved():
 def test_requests_are_refused_as_the_filter_that_is_proved(kind):
     budget = Budget(kind(3), Neighbours.REPLACE_ONE)
     costs = [Fraction(int(n), 7) for n in RANDOM.integers(1, 12, size=30)]
-    before = SimpleNamespace(
-        budget=budget, dataset="d", filter=None, spent=Amount.zero(budget.guarantee.kind)
-    )
+    before = Record(1, "", "d", "create", budget, Amount.zero(budget.guarantee.kind))
     refused = 0
     for cost in costs:
         left = 3 - before.spent.values[0]
         try:
-            before.spent = spend(before, [Cost(kind(cost))], Neighbours.REPLACE_ONE).spent
+            paid = spend(before, [Cost(kind(cost))], Neighbours.REPLACE_ONE)
+            before = replace(before, spent=paid.spent)
         except BudgetError:
             refused += 1
         assert 3 - before.spent.values[0] == FILTER["remaining"](left)(cost)
