@@ -34,7 +34,8 @@ LOUD = 1e6
 # Public bounds, from knowledge of the measurements (ranges that a clinician would state).
 CANCER_LIMITS = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1, 3, 5, 25, 550, 0.035, 0.15, 0.4,
                  0.06, 0.08, 0.03, 40, 50, 260, 4300, 0.25, 1.1, 1.3, 0.3, 0.7, 0.22]  # fmt: skip
-DIABETES_LIMITS = ([18, 1, 18, 60, 90, 40, 20, 1.5, 3, 55], [80, 2, 42, 135, 300, 240, 100, 9, 6.2, 125])
+DIABETES_LIMITS = [(18, 80), (1, 2), (18, 42), (60, 135), (90, 300), (40, 240), (20, 100), (1.5, 9),
+                   (3, 6.2), (55, 125)]  # fmt: skip
 
 
 def low_waves(side: int, kept: int) -> np.ndarray:
@@ -129,7 +130,7 @@ def classifiers() -> None:
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     machine = PrivateKernelClassifier(
         1.0,
-        bounds=(0, CANCER_LIMITS),
+        bounds=[(0, most) for most in CANCER_LIMITS],
         classes=(0, 1),
         features=LinearFeatures.of_columns(30, norm_bound=2.0),
     )

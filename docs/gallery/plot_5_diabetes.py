@@ -15,7 +15,7 @@ from dpfda import PrivateKernelRegressor
 data = load_diabetes(scaled=False)
 index = data.data[:, [2]]
 machine = PrivateKernelRegressor(
-    2.0, bounds=([15.0], [45.0]), target_bounds=(25.0, 346.0), unit="patient"
+    2.0, bounds=(15.0, 45.0), target_bounds=(25.0, 346.0), unit="patient"
 ).fit(index, data.target)
 
 # %%
