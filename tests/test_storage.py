@@ -304,3 +304,13 @@ class TestWriting:
             release.save(tmp_path / name)
         assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
         assert_same(load(tmp_path / "a.json"), release)
+
+
+@pytest.mark.parametrize("ends", [(1e-9, 1e-100), (1e-9, 1e-10), (1, 1e-100), (1e6, 1e-100)])
+def test_what_is_charged_at_the_ends_of_budgets_can_be_read_again(
+    ends: tuple[float, float], tmp_path: Path
+) -> None:
+    mean = PrivateMean(*ends, bounds=(0, 1), mechanism="gaussian")
+    release = mean.fit(np.full((9, 20), 0.5)).release_
+    release.save(tmp_path / "mean.json")
+    assert load(tmp_path / "mean.json").guarantee == release.guarantee

@@ -182,6 +182,8 @@ def _exp(x: float) -> float:
 
 # Between these, floats find epsilon; beyond, bisection does.
 SMALL, LARGE = Fraction(1, 10**200), Fraction(100)
+# Below this length logarithms of tails are too close for floats.
+CANCELLING = 1e-6
 # Phi(-FAR) < exp(-FAR^2 / 2) < 2^-NEGLIGIBLE.
 FAR, NEGLIGIBLE = 110, 8193
 
@@ -226,6 +228,11 @@ def estimated_gaussian_delta(epsilon: float, mu: float) -> float:
     """Delta in floats: for design and first guesses, never to state a guarantee."""
     import scipy
 
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near > 0 and mu < CANCELLING:
+        # Densities at both ends differ by e^epsilon, so that the ratios of tails to densities are left.
+        first, second = (scipy.special.erfcx(end / math.sqrt(2)) for end in (near, far))
+        return float(math.exp(-(near**2) / 2) * (first - second) / 2)
     first = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
     second = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
     return float(math.exp(first) * -math.expm1(min(second - first, 0.0)))
