@@ -123,22 +123,11 @@ def clusters_plan(
     unit: str,
     planned: bool = False,
 ) -> ClustersPlan:
-    """The plan, checked: whatever can be refused is refused here.
+    """The plan, checked: whatever can be refused is refused here. Parameters as of `ClustersPlan`.
 
-    Parameters
-    ----------
-    guarantee, clusters, basis, bound, unit
-        As in `ClustersPlan`.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If the basis is not orthonormal, or the number of units is private and none was stated.
+    count: Number of units, used where it is public or `planned`.
+    Raises ParameterError if the basis is not orthonormal, or a private number of units has no
+    public size.
     """
     size = divisor_for(settings, count, planned)
     used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))

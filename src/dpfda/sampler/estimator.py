@@ -180,23 +180,11 @@ def sampler_plan(
     guarantee: Guarantee, count: int, *, settings: Settings, basis: Basis, bound: ValueBounds, unit: str,
     planned: bool = False,
 ) -> SamplerPlan:  # fmt: skip
-    """The plan, checked: whatever can be refused is refused here.
+    """The plan, checked: whatever can be refused is refused here. Parameters as of `SamplerPlan`.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    basis, bound, unit
-        As in `SamplerPlan`.
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If the basis is not orthonormal, or the number of units is private and none was stated.
+    count: Number of units, used where it is public or `planned`.
+    Raises ParameterError if the basis is not orthonormal, or a private number of units has no
+    public size.
     """
     size = divisor_for(settings, count, planned)
     used = basis.truncate(min(MOST, basis.eigenvalues.size))

@@ -150,22 +150,11 @@ def scalar_plan(
     unit: str,
     planned: bool = False,
 ) -> ScalarPlan:
-    """The plan, checked: whatever can be refused is refused here.
+    """The plan, checked: whatever can be refused is refused here. Parameters as of `ScalarPlan`.
 
-    Parameters
-    ----------
-    guarantee, basis, bound, target, covariates, unit
-        As in `ScalarPlan`.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If the basis is not orthonormal, or the number of units is private and none was stated.
+    count: Number of units, used where it is public or `planned`.
+    Raises ParameterError if the basis is not orthonormal, or a private number of units has no
+    public size.
     """
     size = divisor_for(settings, count, planned)
     most, steps, start = PURE if isinstance(guarantee, PureDP) else NORMAL

@@ -34,9 +34,7 @@ DRAWS = 4000
 # What intervals are for.
 OF = ("number", "mean")
 # How often the band for 95% was seen to hold.
-SEEN = (
-    ". On 27 sets of curves it held all of it in 90 to 100 of 100, of 1,000 units or more at epsilon 1"
-)
+SEEN = ". On 7 sets of curves it held all of it in 90 to 100 of 100, of 1,000 units or more at epsilon 1"
 # Where predictions vary by no more than so many times their error nothing stands out.
 CLEAR = 1.5
 NOTHING = (
