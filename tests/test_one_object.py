@@ -247,11 +247,11 @@ def asked(*arguments: str) -> dict[str, Any]:
 WORDS = {
     "line": ("is meant to hold the mean of these bounded curves", "narrower than a cell can be missed"),
     "slope of a line": ("meant to hold the derivative of the mean of these", "in 80 to 90 of 100"),
-    "narrow": ("what would have been published, without noise and between the public bounds lies",),
-    "pure": ("a linear estimate from what was measured, without noise and between the public bounds",),
-    "laplace": ("what would have been published, without noise lies",),
-    "narrow image": ("a linear estimate from what was measured, without noise and between the public",),
-    "lattice": ("what would have been published, without noise lies",),
+    "narrow": ("what would have been published without noise and between the public bounds lies",),
+    "pure": ("a linear estimate without noise and between the public bounds",),
+    "laplace": ("what would have been published without noise lies",),
+    "narrow image": ("a linear estimate without noise and between the public",),
+    "lattice": ("what would have been published without noise lies",),
     "density": (
         "meant to hold the smooth density that the cells of these records would show without noise",
     ),

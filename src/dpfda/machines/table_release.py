@@ -239,10 +239,15 @@ class TablePredictor(Predictor, OfShares):
         if self.classes:
             which = f"of {self.classes[1]!r}" if len(self.classes) == 2 else "of each class"
             said = f"gives the probability {which}"
+        once = (
+            ""
+            if self.unit == "record"
+            else f" Each {self.unit} counts as one, spread over their records."
+        )
         return Stated(
-            f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
-            f"over their records. Random noise was added to the number of {several(self.unit)} in each "
-            "cell of inputs and targets; what follows is made of these noisy numbers.",
+            f"A function of {self._said_inputs} that {said}.{once} Random noise was added to the number "
+            f"of {several(self.unit)} in each cell of inputs and targets; what follows is made of these "
+            "noisy numbers.",
             uses="be evaluated at any point, drawn, copied and mailed",
             noised=False,
             public=self._public,

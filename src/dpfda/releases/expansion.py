@@ -273,8 +273,8 @@ class Expansion(Banded):
     def _hidden(self, cut: bool) -> str:
         """What its band for the noise holds, in words; `cut` where the line is."""
         linear = self.hierarchy is None
-        what = "what would have been published" if linear else "a linear estimate from what was measured"
-        return f"{what}, without noise{' and between the public bounds' if cut else ''}"
+        what = "what would have been published" if linear else "a linear estimate"
+        return f"{what} without noise{' and between the public bounds' if cut else ''}"
 
     @property
     def _value_words(self) -> str:

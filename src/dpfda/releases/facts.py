@@ -114,8 +114,8 @@ class BandFact:
         typical, at_a_point, width = (float(np.mean(each[even])) for each in (far, alone, half))
         return cls(claim, level, typical, float(far.max()), at_a_point, width)
 
-    def paragraph(self) -> str:
-        """As a paragraph of a report."""
+    def paragraph(self, *, measured: bool = True) -> str:
+        """As a paragraph of a report, with how often it held where that was `measured`."""
         said, before = self.claim, f"{self.claim.name}: " if self.claim.name else ""
         typical, largest, alone = map(number, (self.typical, self.largest, self.at_a_point))
         if not said.among:
@@ -130,10 +130,11 @@ class BandFact:
                     f" At a single point chosen in advance it lies within {alone} with that probability."
                 )
         else:
+            seen = said.seen if measured else ""
             text = (
                 f"the band reaches typically {typical}, and at most {largest}, from the published "
                 f"values ({said.unit}). It is meant to hold {said.holds}, everywhere at once, in "
-                f"{100 * self.level:.4g} of 100 {said.among}{said.seen}. At a single point chosen in "
+                f"{100 * self.level:.4g} of 100 {said.among}{seen}. At a single point chosen in "
                 f"advance {alone} is enough."
             )
         if number(self.half_width) not in (typical, largest):
@@ -280,7 +281,9 @@ class Facts:
         """Paragraphs on accuracy."""
         alone = any(band.claim.of == "noise" and not band.claim.among for band in self.bands)
         none = f"There is no band: {self.bandless}." if self.bandless else ""
-        said = [band.paragraph() for band in self.bands]
+        # What several bands have in common is told with the first.
+        first = {band.claim.seen: band for band in reversed(self.bands)}
+        said = [band.paragraph(measured=first[band.claim.seen] is band) for band in self.bands]
         remarks = *self.stated.remarks, NOISE_ALONE if alone else "", FILLED if self.fills else ""
         return [*self.stated.first, *said, none, *remarks]
 

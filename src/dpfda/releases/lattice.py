@@ -181,7 +181,7 @@ class LatticeRelease(Banded):
         return self._image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
 
     def _claims(self) -> tuple[Claim, ...]:
-        hidden, units = "what would have been published, without noise", "in the units of the function"
+        hidden, units = "what would have been published without noise", "in the units of the function"
         return (Claim("noise", hidden, units),)
 
     def _stated(self) -> Stated:

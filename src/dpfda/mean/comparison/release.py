@@ -148,14 +148,15 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         return (self._any if self.factors else self.leading)._claims()
 
     def _band_facts(self) -> Iterable[BandFact]:
+        own = [
+            BandFact.of(replace(mean._claims()[0], name=name), mean, LEVEL)
+            for name, mean in self.means.items()
+        ]
         if self.factors:
-            facts = {
-                name: BandFact.of(mean._claims()[0], mean, LEVEL) for name, mean in self.means.items()
-            }
-            name, widest = max(facts.items(), key=lambda each: each[1].typical)
-            claim = replace(widest.claim, name=f"{name}, the widest of all bands")
+            widest = max(own, key=lambda band: band.typical)
+            claim = replace(widest.claim, name=f"{widest.claim.name}, the widest of all bands")
             return [replace(widest, claim=claim)]
-        return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
+        return [*(BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps), *own]
 
     @property
     def _gaps(self) -> list[ReleasedDifference]:
