@@ -77,8 +77,11 @@ class Message:
 
     def readings(self, text: str, steps: Iterator[int]) -> Iterator[dict[str, str]]:
         """What its places can hold in a text, as long as there are steps."""
-        if text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1]):
-            yield from self._read(text, len(self.pieces[0]), 0, {}, steps)
+        return self._read(text, len(self.pieces[0]), 0, {}, steps)
+
+    def may_be(self, text: str) -> bool:
+        """Whether a text begins and ends as it does."""
+        return text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1])
 
     def _read(
         self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
@@ -148,6 +151,8 @@ class Reader:
                 yield 0, messages(self._language)[at][text]
                 return
             for message in templates(self._language, at, text[:1]) if depth < DEPTH else ():
+                if not message.may_be(text):
+                    continue
                 readings = message.readings(text, self._steps)
                 found = [*filter(None, (self._filled(message, held, depth + 1) for held in readings))]
                 yield from found
