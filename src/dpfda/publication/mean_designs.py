@@ -346,7 +346,11 @@ class MeanDesign(MeanQuestion):
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
-        basis, cube, mixture = self.basis, None if self.on_grid is None else self.on_grid.cube, self._mixture
+        basis, cube, mixture = (
+            self.basis,
+            None if self.on_grid is None else self.on_grid.cube,
+            self._mixture,
+        )
         asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
         return Problem(*asked, cube, mixture, self.curves, self.images)
 
