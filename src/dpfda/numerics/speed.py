@@ -99,23 +99,20 @@ def _write(value: Any, parts: list[bytes]) -> None:
         parts.append(f"{kind.__name__} {len(written)} ".encode() + written)
     elif kind is float:
         parts.append(b"float " + pack("d", value))
-    elif kind is tuple or kind is list:
+    elif kind is tuple or kind is list or kind is dict:
         parts.append(f"{kind.__name__} {len(value)} ".encode())
-        if all(type(each) is int for each in value):
+        if kind is not dict and all(type(each) is int for each in value):
             parts.append(repr(value).encode())
             return
-        for each in value:
+        for each in value.items() if kind is dict else value:
             _write(each, parts)
-    elif kind is dict:
-        parts.append(b"dict ")
-        _write(list(value.items()), parts)
     elif kind is np.ndarray and value.dtype.kind in "biuf":
         if value.nbytes > LARGEST:
             raise _UnknownError
         parts.append(f"array {value.dtype.str} {value.shape} ".encode() + value.tobytes())
     elif isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in "biuf":
         parts.append(f"{kind.__name__} ".encode() + value.tobytes())
-    elif (name := _name(kind)) is not None:
+    elif (name := _name(kind)) is not None:  # type: ignore[arg-type]
         parts.append(name)
         _write(_fields(value), parts)
     elif isinstance(value, type) and (name := _name(value)) is not None:
@@ -142,7 +139,7 @@ def _fields(value: object) -> object:
         return value.name
     if isinstance(value, tuple):
         return tuple(value)
-    if (names := _names(type(value))) is not None:
+    if (names := _names(type(value))) is not None:  # type: ignore[arg-type]
         return [getattr(value, name) for name in names]
     if hasattr(value, "get_params"):
         return value.get_params(deep=False)

@@ -346,13 +346,9 @@ class MeanDesign(MeanQuestion):
 
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
-        basis, cube, mixture = (
-            self.basis,
-            None if self.on_grid is None else self.on_grid.cube,
-            self._mixture,
-        )
+        basis, cube = self.basis, None if self.on_grid is None else self.on_grid.cube
         asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
-        return Problem(*asked, cube, mixture, self.curves, self.images)
+        return Problem(*asked, cube, self._mixture, self.curves, self.images)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
