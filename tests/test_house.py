@@ -32,13 +32,14 @@ def is_private(name: str) -> bool:
 
 def private_names(tree: ast.AST) -> Iterator[str]:
     """Private names that a file takes from elsewhere; what it defines on its own objects is its own."""
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    nodes = list(ast.walk(tree))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store) and _of_itself(node)}
     for node in attributes:
         if is_private(node.attr) and not (_of_itself(node) and node.attr in own):
             yield node.attr
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             yield from filter(is_private, [node.module or "", *(each.name for each in node.names)])
         elif isinstance(node, ast.Import):

@@ -38,11 +38,12 @@ def band(epsilon: float = 1.0, **given: object) -> PrivateReferenceBand:
 def _law(choice: LastHeld, counts: np.ndarray, threshold: float) -> np.ndarray:
     """Probability of each candidate, by integration over the noise on the threshold."""
     first, other = choice.threshold.scales[0] / COUNT_SCALE, choice.counted.scales[0] / COUNT_SCALE
-    noise = np.linspace(0, 60 * first, 60_001)
+    # By the middles of steps: to a few millionths.
+    noise = (np.arange(20_000) + 0.5) * (first / 500)
     weights = np.exp(-noise / first)
     # The chance that a count less its noise is smaller than the threshold less its own.
-    smaller = np.exp(-np.maximum(counts[:, None] - threshold + noise, 0.0) / other)
-    held = -np.expm1(-np.maximum(counts[:, None] - threshold + noise, 0.0) / other)
+    beyond = -np.maximum(counts[:, None] - threshold + noise, 0.0) / other
+    smaller, held = np.exp(beyond), -np.expm1(beyond)
     above = np.cumprod(np.vstack([np.ones(noise.size), held[::-1]]), axis=0)[::-1]
     return (above * np.vstack([np.ones(noise.size), smaller])) @ weights / weights.sum()
 

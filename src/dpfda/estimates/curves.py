@@ -280,6 +280,11 @@ class CurvePosterior:
         return self._first + [part.fit(center, False, self._measured(center)) for part in local]
 
     @cached_property
+    def _weights(self) -> list[Floats]:
+        """Of each scale of each component, for the line."""
+        return weights_of(self.fits, LINE)
+
+    @cached_property
     def _first(self) -> list[Fit]:
         """Components that do not look at the release."""
         centers = [(center, self._measured(center)) for center in self.model.centers]
@@ -373,7 +378,7 @@ class CurvePosterior:
         """What a prior that has this mean under normal noise makes of what is seen."""
         cells = self.noisy.size
         left, pulled = np.zeros((cells, cells)), np.zeros(cells)
-        for fit, weight in zip(self.fits, weights_of(self.fits, LINE), strict=True):
+        for fit, weight in zip(self.fits, self._weights, strict=True):
             if weight.sum() > CONSIDERED:
                 part = fit.part.left(weight)
                 left += part
@@ -382,12 +387,11 @@ class CurvePosterior:
 
     def led(self, shown: Floats) -> Floats:
         """The mean (N,) where something else was seen (M,); components keep their weights."""
-        weights = weights_of(self.fits, LINE)
         moved = [
             fit.moved(shown - self._seen(fit.center)) if weight.sum() > NEGLIGIBLE else fit
-            for fit, weight in zip(self.fits, weights, strict=True)
+            for fit, weight in zip(self.fits, self._weights, strict=True)
         ]
-        return mixed_mean(moved, weights)
+        return mixed_mean(moved, self._weights)
 
     @one_thread(scipy=False)
     def coefficients(self, analysis: Floats) -> Floats:
@@ -425,7 +429,7 @@ class CurvePosterior:
     def response(self) -> Floats:
         """Matrix (N, M) from what was measured to the mean, the weights of components being as found."""
         made = np.zeros((self.model.times.size, self.noisy.size))
-        for fit, weight in zip(self.fits, weights_of(self.fits, LINE), strict=True):
+        for fit, weight in zip(self.fits, self._weights, strict=True):
             if weight.sum() > NEGLIGIBLE:
                 gains = weight @ fit.part.gains[: fit.scales.size]
                 made += fit.part.root @ (

@@ -15,7 +15,8 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache, partial, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+from struct import pack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -28,7 +29,7 @@ Result = TypeVar("Result")
 
 # Calls whose arguments have more bytes than this are not remembered: results are as large, or larger.
 LARGEST = 2**22
-_PLAIN = (type(None), bool, int, str, bytes, Fraction)
+_PLAIN = frozenset((type(None), bool, int, str, bytes, Fraction))
 # Classes of one's own may hold more than their fields say.
 _KNOWN = ("dpfda.", "sklearn.gaussian_process.kernels")
 
@@ -90,21 +91,28 @@ def _digest(arguments: object) -> bytes:
     return hashlib.blake2b(content, digest_size=32).digest()
 
 
-def _write(value: object, parts: list[bytes]) -> None:
+def _write(value: Any, parts: list[bytes]) -> None:
     """Write the content of an argument, without ambiguity: every part says its kind and its length."""
     kind = type(value)
     if kind in _PLAIN:
         written = repr(value).encode()
         parts.append(f"{kind.__name__} {len(written)} ".encode() + written)
-    elif isinstance(value, tuple | list | dict) and kind in (tuple, list, dict):
-        _write_all(value, parts)
-    elif isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
+    elif kind is float:
+        parts.append(b"float " + pack("d", value))
+    elif kind is tuple or kind is list or kind is dict:
+        parts.append(f"{kind.__name__} {len(value)} ".encode())
+        if kind is not dict and all(type(each) is int for each in value):
+            parts.append(repr(value).encode())
+            return
+        for each in value.items() if kind is dict else value:
+            _write(each, parts)
+    elif kind is np.ndarray and value.dtype.kind in "biuf":
         if value.nbytes > LARGEST:
             raise _UnknownError
         parts.append(f"array {value.dtype.str} {value.shape} ".encode() + value.tobytes())
-    elif isinstance(value, float | np.generic) and _is_number(kind):
-        parts.append(f"{kind.__name__} ".encode() + np.asarray(value).tobytes())
-    elif (name := _name(kind)) is not None:
+    elif isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in "biuf":
+        parts.append(f"{kind.__name__} ".encode() + value.tobytes())
+    elif (name := _name(kind)) is not None:  # type: ignore[arg-type]
         parts.append(name)
         _write(_fields(value), parts)
     elif isinstance(value, type) and (name := _name(value)) is not None:
@@ -113,22 +121,7 @@ def _write(value: object, parts: list[bytes]) -> None:
         raise _UnknownError
 
 
-def _write_all(
-    values: tuple[object, ...] | list[object] | dict[object, object], parts: list[bytes]
-) -> None:
-    parts.append(f"{type(values).__name__} {len(values)} ".encode())
-    if not isinstance(values, dict) and all(type(each) is int for each in values):
-        parts.append(repr(values).encode())
-        return
-    for each in values.items() if isinstance(values, dict) else values:
-        _write(each, parts)
-
-
-def _is_number(kind: type[object]) -> bool:
-    """Whether all is in the bytes: not so of texts, which say no length, and of moments, no unit."""
-    return kind.__module__ in ("builtins", "numpy") and np.dtype(kind).kind in "biuf"
-
-
+@lru_cache
 def _name(kind: type[object]) -> bytes | None:
     """A class by its name, where all that it holds is in its fields."""
     if not kind.__module__.startswith(_KNOWN):
@@ -136,13 +129,18 @@ def _name(kind: type[object]) -> bytes | None:
     return f"{kind.__module__}.{kind.__qualname__} ".encode()
 
 
+@lru_cache
+def _names(kind: type[object]) -> tuple[str, ...] | None:
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else None
+
+
 def _fields(value: object) -> object:
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
         return tuple(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, each.name) for each in fields(value)]
+    if (names := _names(type(value))) is not None:  # type: ignore[arg-type]
+        return [getattr(value, name) for name in names]
     if hasattr(value, "get_params"):
         return value.get_params(deep=False)
     raise _UnknownError

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.priors import CurvePrior, ImagePrior
+from dpfda.bases.priors import CurvePrior, ImagePrior, Prior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
@@ -190,6 +190,10 @@ class MeanQuestion(Plan):
         return None if made is None else self.shape.told(made, flat_grid(self.basis))
 
     @cached_property
+    def _mixture(self) -> Prior | None:
+        return designs.public_mixture(self.basis, self.ball.norm)
+
+    @cached_property
     def images(self) -> ImagePrior | None:
         """What the default mean of images between bounds is estimated from; None for anything else.
 
@@ -343,9 +347,8 @@ class MeanDesign(MeanQuestion):
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
         basis, cube = self.basis, None if self.on_grid is None else self.on_grid.cube
-        mixture = designs.public_mixture(basis, self.ball.norm)
         asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
-        return Problem(*asked, cube, mixture, self.curves, self.images)
+        return Problem(*asked, cube, self._mixture, self.curves, self.images)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.

@@ -75,15 +75,13 @@ class Message:
         """How much it says beside its places."""
         return sum(map(len, self.pieces))
 
-    def readings(self, text: str, steps: Iterator[int]) -> Iterator[dict[str, str]]:
-        """What its places can hold in a text, as long as there are steps."""
-        if text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1]):
-            yield from self._read(text, len(self.pieces[0]), 0, {}, steps)
-
-    def _read(
+    def readings(
         self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
     ) -> Iterator[dict[str, str]]:
-        """Readings of a text from a position and a place on."""
+        """What its places can hold in a text from a position and a place on, as long as there are steps.
+
+        text: Begins and ends as the message does.
+        """
         name, piece = self.places[place], self.pieces[place + 1]
         last = place + 1 == len(self.places)
         end = len(text) - len(piece) if last else text.find(piece, start + 1)
@@ -92,7 +90,7 @@ class Message:
             found = held | {name: text[start:end]}
             if held.get(name, found[name]) == found[name]:
                 after = end + len(piece)
-                yield from [found] if last else self._read(text, after, place + 1, found, steps)
+                yield from [found] if last else self.readings(text, after, place + 1, found, steps)
             end = -1 if last else text.find(piece, end + 1)
 
 
@@ -148,7 +146,10 @@ class Reader:
                 yield 0, messages(self._language)[at][text]
                 return
             for message in templates(self._language, at, text[:1]) if depth < DEPTH else ():
-                readings = message.readings(text, self._steps)
+                start, end = message.pieces[0], message.pieces[-1]
+                if not (text.startswith(start) and text.endswith(end)):
+                    continue
+                readings = message.readings(text, len(start), 0, {}, self._steps)
                 found = [*filter(None, (self._filled(message, held, depth + 1) for held in readings))]
                 yield from found
                 if found and 2 * message.length >= len(text):

@@ -37,6 +37,7 @@ from dpfda.privacy.composition.losses import (
     BlockLoss,
     BlocksLoss,
     GaussianLoss,
+    KnownLoss,
     LaplaceLoss,
     Loss,
     PureLoss,
@@ -91,7 +92,7 @@ class Cost:
     def __init__(
         self, guarantee: Guarantee, loss: Loss | None = None, drawn: Cost | None = None
     ) -> None:
-        if loss is not None and not isinstance(loss, Loss):
+        if loss is not None and not isinstance(loss, KnownLoss | Loss):
             raise ParameterError("loss", "be a privacy loss", shown(loss))
         object.__setattr__(self, "guarantee", checked_guarantee(guarantee))
         object.__setattr__(self, "loss", loss_of(guarantee) if loss is None else loss)
