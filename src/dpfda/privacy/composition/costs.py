@@ -349,32 +349,35 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     check_covered(certificates)
     unit = _one_unit({certificate.unit for certificate in certificates if certificate.unit})
     relations = {certificate.neighbours for certificate in certificates}
-    given = None if neighbours is None else Neighbours.parse(neighbours)
+    stated = None if neighbours is None else Neighbours.parse(neighbours)
     bare = len(certificates) < len(items)
-    if bare and given is None:
+    if bare and stated is None:
         if len(relations) > 1:
             raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
-        given = next(iter(relations), None)
-    if bare and given is not None:
-        relations.add(given)
+        stated = next(iter(relations), None)
+    if bare and stated is not None:
+        relations.add(stated)
     mixed = len(relations) > 1
     costs: list[Cost] = []
     seen: set[tuple[str, str, Cost]] = set()
-    whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
+    rows = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
     repeated: list[bool] = []
     for item in items:
-        own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
-        held = () if isinstance(item, Charge) else whole
+        own, parts = (
+            (item.certificate.neighbours if isinstance(item, Released) else stated),
+            _parts(item),
+        )
+        counted = () if isinstance(item, Charge) else rows
         new = [
             cost for key, cost in parts
-            if key is None or (key not in seen and (key[0], cost) not in held)
+            if key is None or (key not in seen and (key[0], cost) not in counted)
         ]  # fmt: skip
         seen |= {key for key, _ in parts if key is not None}
         repeated.append(not new)
         convert = mixed and own is Neighbours.ADD_REMOVE
         costs += [cost.for_replace_one() for cost in new] if convert else new
     relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
-    identities = {charge[0] for made in certificates for charge in made.charges}
+    identities = {charge[0] for certificate in certificates for charge in certificate.charges}
     charged = len(identities) + len(items) - len(certificates)
     return Common(tuple(costs), relation, unit, charged, tuple(repeated))
 

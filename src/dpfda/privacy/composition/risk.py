@@ -98,11 +98,11 @@ class AttackRisk:
         return np.asarray(np.maximum(lines.max(axis=-1) - 1e-12, 0.0))
 
     def __str__(self) -> str:
-        found = ", ".join(
+        rates = ", ".join(
             f"{_percent(1 - float(self.misses(rate)))} at {100 * rate:g}%" for rate in FALSE_ALARMS
         )
         guess = f"the best attacker guesses right at most {_percent(self.guess)} of the time"
-        return f"{guess} (50% is chance), and finds at most {found} false alarms"
+        return f"{guess} (50% is chance), and finds at most {rates} false alarms"
 
 
 def _percent(most: float) -> str:
@@ -178,9 +178,9 @@ def _profile(costs: Sequence[Cost]) -> Callable[[Fraction], Fraction]:
         return GaussianLoss(sum(rhos, Fraction(0))).delta
     if len(losses) == 1:
         return losses[0].delta
-    made = composed(losses, SMALL)
-    if made is not None:
-        return made.delta
+    joint = composed(losses, SMALL)
+    if joint is not None:
+        return joint.delta
     # Losses beyond every grid: what guarantees add up to, where they add up to one.
     try:
         return loss_of(added([cost.guarantee for cost in costs])).delta

@@ -255,15 +255,16 @@ class Agreement:
         written = opened(path, cls.FORMAT, (1, 2, 3, 4))
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
         content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
-        made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
-        return made
+        return built(lambda: cls._read(content, coordinator, written["signature"]), path)
 
     @classmethod
     def _read(cls, content: Json, coordinator: Card, signature: str) -> Agreement:
-        said: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
-        said |= {"rule": content["rule"], "session": content["session"], "signature": signature}
+        entries: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
+        entries |= {"rule": content["rule"], "session": content["session"], "signature": signature}
         later = ("noise", "colluding", "threshold")
-        said |= {name: content[name] for name in later if name in content}
-        said["weights"] = {name: rational(value) for name, value in content.get("weights", {}).items()}
+        entries |= {name: content[name] for name in later if name in content}
+        entries["weights"] = {
+            name: rational(value) for name, value in content.get("weights", {}).items()
+        }
         cards = [Card.from_json(card) for card in content["custodians"]]
-        return cls(cards, coordinator, dict(content["summary"]), **said)
+        return cls(cards, coordinator, dict(content["summary"]), **entries)
