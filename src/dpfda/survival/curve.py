@@ -334,7 +334,7 @@ class LifeCurve(OnTime, OfShares):
         are a sample, with sampling as well. Of the noise it is for the life table of these cells without
         the noise of privacy.
 
-        The law of the noise is reach exactly; what is drawn beside it has a prior, and how often bands
+        The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
         hold was simulated: see the page on survival. Of the inside of a cell the population's assumes
         nothing: at an edge it allows for every order in which people were censored and had events, and
         between two edges for any curve that does not increase. It is narrowest at `grid_points`.
