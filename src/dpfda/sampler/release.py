@@ -70,7 +70,7 @@ UNFIT = (
 
 def normal_shares() -> Floats:
     """Shares (BINS,) of a normal law."""
-    return np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
+    return np.diff(scipy.special.ndtr(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
 
 
 def score_axes(moments: Moments) -> tuple[Floats, Floats]:

@@ -122,6 +122,10 @@ class LifeCurve(OnTime, OfShares):
         return np.asarray(own)
 
     @cached_property
+    def _mean_table(self) -> Floats:
+        return frozen(self._table().mean(axis=0))
+
+    @cached_property
     def _without_noise(self) -> LifeTable:
         return life_table(self._table(), self.cells)
 
@@ -143,14 +147,14 @@ class LifeCurve(OnTime, OfShares):
     @cached_property
     def _by_order(self) -> tuple[Floats, Floats]:
         """How much lower, and higher, the curve may be at edges by when in a cell people left."""
-        mean = self._table().mean(axis=0, keepdims=True)
-        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
+        mean, orders = self._mean_table[None], (-1, 0, 1)
+        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in orders)
         return middle - low, high - middle
 
     def _seen(self, level: float) -> tuple[Floats, float]:
         """Noisy counts (each,), and how far noise may move one of them."""
         noisy = self.counts if self.level is None else self.counts[[self.levels.index(self.level)]]
-        far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
+        far = float(scipy.special.ndtri(1 - (1 - level) / self.cells.count)) * self.noise.deviation
         return noisy.sum(axis=0), far * math.sqrt(len(noisy))
 
     def _seen_until(self, level: float = LEVEL) -> float:
@@ -266,6 +270,10 @@ class LifeCurve(OnTime, OfShares):
         """Median survival time; see `quantile`."""
         return self.quantile(0.5, level, of)
 
+    @cached_property
+    def _median(self) -> Estimate:
+        return self.median()
+
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
         fine = np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001)))
@@ -352,7 +360,7 @@ class LifeCurve(OnTime, OfShares):
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
         # Where all that was counted may be noise.
         noisy, far = self._seen(request.level)
-        least, most = unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
+        least, most = unseen(noisy, self._mean_table, upper, self.cells, far)
         lower, upper = np.minimum(lower, least), np.maximum(upper, most)
         # Whatever does not increase; events at the first time itself are counted in the first cell.
         least = lower[np.maximum(np.searchsorted(edges, changed), 1)]

@@ -371,13 +371,13 @@ class ReleasedSurvival(LifeCurve):
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
                 f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
-                f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
+                f"By the median time half of the {several(self.unit)} had an event: {self._median} of "
                 f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
                 *sentences,
                 *axis,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
-            numbers={"cells": self.cells.to_json(), "median": self.median().to_json(), **numbers},
+            numbers={"cells": self.cells.to_json(), "median": self._median.to_json(), **numbers},
             findings=findings | tested,
         )
 
@@ -405,7 +405,7 @@ class ReleasedSurvival(LifeCurve):
         middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
         estimates = {
-            "medians": {name: arm.median() for name, arm in self._arms.items()},
+            "medians": {name: arm._median for name, arm in self._arms.items()},
             "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
             "population_risk_differences": {
                 name: gap.risk(middle, of="population") for name, gap in gaps
@@ -431,4 +431,4 @@ class ReleasedSurvival(LifeCurve):
 
     def _lines(self) -> dict[str, str]:
         axis = f", {self.about['domain']}" if "domain" in self.about else ""
-        return {"cells": self.cells.describe(), "median": f"{self.median()}{axis}"}
+        return {"cells": self.cells.describe(), "median": f"{self._median}{axis}"}
