@@ -79,9 +79,7 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
         If a name is no plain line of words.
     """
     labels = {"domain": (x_label, "--x-label"), "value": (y_label, "--y-label")}
-    renames = {
-        key: plain_words(words, flag) for key, (words, flag) in labels.items() if words is not None
-    }
+    words = {key: plain_words(text, flag) for key, (text, flag) in labels.items() if text is not None}
 
     def renamed(entry: object) -> object:
         if isinstance(entry, list):
@@ -90,10 +88,10 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
             return entry
         copy: Json = {key: renamed(value) for key, value in entry.items()}
         if isinstance(copy.get("about"), dict):
-            copy["about"] |= renames
+            copy["about"] |= words
         return copy
 
-    if not renames:
+    if not words:
         return release
     written = renamed(release.to_json())
     assert isinstance(written, dict)  # noqa: S101 - for the type checker

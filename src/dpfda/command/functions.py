@@ -70,13 +70,10 @@ class Verb:
         written = inspect.getdoc(function) or ""
 
         def options() -> list[Option]:
-            descriptions = described(written)
+            words = described(written)
             parameters = inspect.signature(function, eval_str=True).parameters
             return arranged(
-                [
-                    _option(parameter, *descriptions.get(name, ("", "")))
-                    for name, parameter in parameters.items()
-                ]
+                [_option(param, *words.get(name, ("", ""))) for name, param in parameters.items()]
             )
 
         words = SECTION.split(written)[0]
@@ -131,10 +128,10 @@ def plainly_read(parameters: Sequence[Parameter]) -> list[Parameter]:
 
     Typer's own reader is a fourth of the time of a small command, and its errors say no value.
     """
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-        parameter.process_value = partial(_process, parameter)  # type: ignore[method-assign]
+    for param in parameters:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+        param.process_value = partial(_process, param)  # type: ignore[method-assign]
     return list(parameters)
 
 
@@ -169,9 +166,9 @@ class Plain(TyperCommand):
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
         if ctx.resilient_parsing and args and args[-1][:1] == "-":
             args = args[:-1]
-        for parameter in self.params if "--dry-run" in args else ():
+        for param in self.params if "--dry-run" in args else ():
             # It writes nothing.
-            parameter.required = parameter.required and parameter.name != "out"
+            param.required = param.required and param.name != "out"
         if not ctx.resilient_parsing:
             self._check_values(ctx, args)
         try:
@@ -180,29 +177,23 @@ class Plain(TyperCommand):
             # Of what is missing the first one is named; the others are to be known at once.
             if type(error).__name__ == "MissingParameter":
                 values, _, _ = self.make_parser(ctx).parse_args([*args])
-                lacking = [
-                    parameter
-                    for parameter in self.params
-                    if parameter.required and parameter.name not in values
-                ]
-                error.others = [parameter for parameter in lacking if parameter is not error.param]  # type: ignore[attr-defined]
+                lacking = [param for param in self.params if param.required and param.name not in values]
+                error.others = [param for param in lacking if param is not error.param]  # type: ignore[attr-defined]
             raise
 
     def _check_values(self, ctx: Context, args: list[str]) -> None:
         """Refuse an option whose value is the name of another, and a second column of groups."""
         values, _, order = self.make_parser(ctx).parse_args([*args])
-        names = {name for parameter in self.params for name in parameter.opts if name[:1] == "-"}
-        for parameter in self.params:
-            flag, value = parameter.opts[0], values.get(parameter.name)
+        names = {name for param in self.params for name in param.opts if name[:1] == "-"}
+        for param in self.params:
+            flag, value = param.opts[0], values.get(param.name)
             for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
-                ctx.fail(
-                    f"Option '{flag}' lacks a value before '{part}'. Write {flag} {parameter.metavar}."
-                )
+                ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {param.metavar}.")
             # Other verbs cross groups that are named several times.
-            again = order.count(parameter) > 1 and not getattr(parameter, "multiple", False)
-            if again and parameter.name in ("epsilon", "delta", "rho"):
+            again = order.count(param) > 1 and not getattr(param, "multiple", False)
+            if again and param.name in ("epsilon", "delta", "rho"):
                 note(f"{flag} is given more than once: the last one counts, {value}")
-            if again and parameter.name == "by":
+            if again and param.name == "by":
                 ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 
@@ -253,12 +244,8 @@ def _readable() -> Iterator[None]:
         raise ParameterError(name, "be readable", "other text", remedy) from None
 
 
-def _nothing() -> None:
-    """Stands for a verb in the list of them."""
-
-
-def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Command:
-    """A verb as a command."""
+def listed(verb: Declared, run: Callable[..., None] = lambda: None) -> Command:
+    """A verb as a command; in the list of verbs it does nothing."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     alone.command(
         verb.name,

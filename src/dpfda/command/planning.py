@@ -348,8 +348,8 @@ def plan_view(
         for name, (label, stroke) in LINES.items()
         if all(row[name] is not None for row in rows)
     ]
-    error, subtitle = (
+    error, note = (
         f"typical error at a point ({units})",
         "From public numbers alone; no file was read",
     )
-    return Curve(tuple(lines), against, error, title, subtitle, logarithmic=True)
+    return Curve(tuple(lines), against, error, title, note, logarithmic=True)

@@ -100,12 +100,8 @@ class Reader(Generic[Read]):
 
     def alone(self, args: Given) -> str:
         """What is said where a unit is named, and no column says whose a row is; else empty."""
-        identified = any(getattr(args, name, None) for name in ("groups", "id", "counts"))
-        return (
-            ""
-            if identified or args.unit is None
-            else f"each row counts as one {args.unit} (no --groups)"
-        )
+        whose = any(getattr(args, name, None) for name in ("groups", "id", "counts"))
+        return "" if whose or args.unit is None else f"each row counts as one {args.unit} (no --groups)"
 
     def notes(self, args: Given, table: Read) -> list[str]:
         """What is said of the reading: columns that look like names of persons and have no use.

@@ -74,16 +74,14 @@ def _usage() -> Iterator[None]:
             option, words = getattr(error, "param", None), visible(message)
             if option is not None and option.opts[0].startswith("--"):
                 options = [option, *getattr(error, "others", ())]
-                forms = [
-                    f"{parameter.opts[0]} {parameter.metavar or ''}".rstrip() for parameter in options
-                ]
+                forms = [f"{param.opts[0]} {param.metavar or ''}".rstrip() for param in options]
                 form = f"Write {' '.join(forms)}"
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
             # An option that is none of this verb's has others near it; one that lacks its value has not.
             flag = getattr(error, "option_name", None) if hasattr(error, "possibilities") else None
             command = getattr(getattr(error, "ctx", None), "command", None)
-            has = {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
+            has = {name for param in getattr(command, "params", ()) for name in param.opts}
             meant = next((advice for name, advice in MEANT.get(flag or "", ()) if name in has), None)
             elsewhere = None if meant else _elsewhere(flag)
             if meant:
@@ -162,9 +160,10 @@ def _listed(verb: AnyVerb) -> Command:
     """A verb as it stands in the list of them, or a group of verbs."""
     if not isinstance(verb, Group):
         return listed(verb)
-    below = examples_below(verb.examples)
-    words = {"name": verb.name, "rich_help_panel": verb.panel, "help": verb.help, "epilog": below}
-    group = _group(verb.verbs, verb.default, **words)
+    group = _group(
+        verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, help=verb.help,
+        epilog=examples_below(verb.examples),
+    )  # fmt: skip
     group.callback()(lambda: None)
     return typer.main.get_group(group)
 

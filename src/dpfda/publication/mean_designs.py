@@ -355,15 +355,15 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            design = designs.with_count(problem, designs.choose(problem, self.mechanism))
+            chosen = designs.with_count(problem, designs.choose(problem, self.mechanism))
             enough = size * float(pure_budget(problem.pure.guarantee)) >= LEAST_OF_COUNTED
-            tells = self.telling.asked and design.counts > 0 and enough
-            return designs.with_sides(design, distance_sides(design.components)) if tells else design
+            tells = self.telling.asked and chosen.counts > 0 and enough
+            return designs.with_sides(chosen, distance_sides(chosen.components)) if tells else chosen
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
-        design = designs.choose(problem, self.mechanism)
+        chosen = designs.choose(problem, self.mechanism)
         return (
-            designs.with_sides(design, distance_sides(design.components)) if self._has_sides else design
+            designs.with_sides(chosen, distance_sides(chosen.components)) if self._has_sides else chosen
         )
 
     def on_cells(self, count: int) -> Self:

@@ -328,7 +328,7 @@ class Plan(ABC):
         facts = self.facts() | {"error": self._told_error}
         if band is not None:
             facts["band"] = (
-                f"half-width {_outlook_words(band)} to be expected of the {self._band_said(level)}"
+                f"half-width {_in_words(band)} to be expected of the {self._band_said(level)}"
             )
         return facts
 
@@ -352,7 +352,7 @@ class Plan(ABC):
     @property
     def _told_error(self) -> str:
         outlook = self.outlook()
-        return self.error_words if outlook is None else f"{_outlook_words(outlook)}: {self.error_words}"
+        return self.error_words if outlook is None else f"{_in_words(outlook)}: {self.error_words}"
 
     def to_json(self, level: float = LEVEL) -> dict[str, object]:
         """Facts and what is to be expected, as JSON types."""
@@ -430,7 +430,7 @@ class Prepared(Kept, Generic[PlanType, Total]):
         return f"Prepared({type(self.plan).__name__}, content private)"
 
 
-def _outlook_words(outlook: Outlook) -> str:
+def _in_words(outlook: Outlook) -> str:
     """Both numbers, where they differ."""
     typical, most = map(number, outlook)
     return typical if typical == most else f"{typical} (for {MOST_WORDS} up to {most})"

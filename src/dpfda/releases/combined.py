@@ -52,7 +52,7 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.distance import average_at_most
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import ORDINARY, PROVED, MeanLine
-from dpfda.releases.pooled_line import PooledLine
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.views import Curve
 
 # Format of the mean itself; those derived from it know more, and have formats of their own.
@@ -177,7 +177,7 @@ class CombinedMean(Valued):
 
     @property
     def _has_sparse(self) -> bool:
-        return any(isinstance(leaf, PooledLine) for leaf in _leaves(self))
+        return any(isinstance(leaf, ReleasedPooledMean) for leaf in _leaves(self))
 
     def _in_units(self, shares: Floats, at: Floats) -> Floats:
         """Shares of the bounds on the common grid, in the units of the data at points (k,)."""
@@ -326,7 +326,7 @@ def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
 
 def measured(release: Leaf) -> Measured:
     """What a release was estimated from; of a pooled mean the error of sampling is in its noise."""
-    if isinstance(release, PooledLine):
+    if isinstance(release, ReleasedPooledMean):
         return Measured(*release._estimate.measured, math.inf)
     return Measured(release._curve_model, release._measured, release.count)
 
@@ -359,7 +359,7 @@ def _joinable(*parts: Averaged) -> bool:
 
 
 def _knows_bounds_alone(leaf: Leaf) -> bool:
-    if isinstance(leaf, PooledLine):
+    if isinstance(leaf, ReleasedPooledMean):
         return leaf.public_units is not None
     return (
         leaf._FORMAT == PLAIN
@@ -407,7 +407,7 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
     return {"description": " and ".join(dict.fromkeys(words))}
 
 
-Leaf = MeanLine | PooledLine
+Leaf = MeanLine | ReleasedPooledMean
 Averaged = Leaf | CombinedMean
-PARTS = file.part(MeanLine, PooledLine, CombinedMean)
+PARTS = file.part(MeanLine, ReleasedPooledMean, CombinedMean)
 CombinedMean._ENTRIES = {"first": PARTS, "second": PARTS}

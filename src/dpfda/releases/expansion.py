@@ -186,7 +186,7 @@ class Expansion(Banded):
                 raise ValueError("a count joins sums over cells of a line, and has their noise")
         synthesis = (measured, measured) if self.synthesis is None else self.synthesis.shape
         counts = {len(self.noisy_sum), len(self.shrinkage)}
-        hierarchy = self.hierarchy
+        hierarchy, sizes = self.hierarchy, (measured, functions)
         image = isinstance(hierarchy, ImagePrior) and self.synthesis is None
         if counts != {measured} or (synthesis != (functions, measured) and not image):
             raise ValueError("coefficients, factors, functions and scales differ in number")
@@ -200,7 +200,7 @@ class Expansion(Banded):
             if hierarchy.measured != measured or hierarchy.shape != shape:
                 raise ValueError("grid, cells and scales differ in number")
             _check_bounds(self, hierarchy)
-        elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
+        elif hierarchy is not None and sizes != (hierarchy.measured, hierarchy.prior.components):
             raise ValueError("prior and scales differ in number")
         if not self.count > 0:
             raise ValueError("the divisor must be positive")
@@ -379,10 +379,6 @@ def _sums_over_cells(prior: CurvePrior | ImagePrior, exponent: int) -> list[int]
         return [int(halves) * prior.weight] * prior.measured
     assert prior.cells is not None  # noqa: S101
     return list(np.add.reduceat(halves, np.cumsum((0, *prior.cells[:-1]))).tolist())
-
-
-def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
-    return hierarchy.measured, hierarchy.prior.components
 
 
 def noise_draws(release: Expansion, generator: np.random.Generator, draws: int) -> Floats:

@@ -106,13 +106,11 @@ class BandFact:
     @classmethod
     def of(cls, claim: Claim, release: Banded, level: float) -> BandFact:
         """The accuracy of a release: the one place where it is computed."""
-        everywhere = release.band(level)
-        line = np.atleast_1d(release(everywhere.points))
-        half = (everywhere.upper - everywhere.lower) / 2
-        far, alone = (
-            band.reach(line) for band in (everywhere, release.band(level, False, everywhere.points))
-        )
-        even = release._even(everywhere.points)
+        band = release.band(level)
+        line = np.atleast_1d(release(band.points))
+        half = (band.upper - band.lower) / 2
+        far, alone = (part.reach(line) for part in (band, release.band(level, False, band.points)))
+        even = release._even(band.points)
         typical, at_a_point, width = (float(np.mean(widths[even])) for widths in (far, alone, half))
         return cls(claim, level, typical, float(far.max()), at_a_point, width)
 

@@ -270,10 +270,9 @@ class OfGroups(OfMeans[Part]):
             remedy = "Fit them in one call, with their labels."
             raise ParameterError("groups", words, "releases of their own", remedy)
 
-    @property
-    def certificate(self) -> Certificate:
-        """Of all releases together: that of each, because the groups share no privacy unit."""
-        return self._any.certificate
+    certificate: Certificate = said_by(
+        "_any.certificate", "Of all releases: that of each, because the groups share no privacy unit."
+    )
 
     def __getitem__(self, name: str | tuple[str, ...]) -> Part:
         """The release of a group."""

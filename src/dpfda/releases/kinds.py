@@ -22,6 +22,15 @@ from dpfda.releases.published import Published
 SCHEMA_VERSION = 2
 KINDS: dict[str, type[Published]] = {}
 Kind = TypeVar("Kind", bound=Published)
+# Files of this library that are no releases: what they are, and what reads them.
+OTHERS = {
+    "dpfda-custodians-agreement": "an agreement of custodians. Show it by dpfda part --agreement {}",
+    "dpfda-custodian-card": "a custodian's card. It goes to who writes the agreement (dpfda agree)",
+    "dpfda-custodian-keys": "a custodian's keys, which are secret. Show them to nobody",
+    "dpfda-custodian-part": "a custodian's masked part. The coordinator publishes all (dpfda merge)",
+    "dpfda-custodians-roll": "a roll of custodians. Each of them answers it (dpfda answer)",
+    "dpfda-custodian-answer": "a custodian's answer to a roll. It goes into dpfda merge, as parts do",
+}
 
 
 def kinds() -> Mapping[str, type[Published]]:
@@ -67,7 +76,8 @@ def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
     file_kind = _kind(name) if isinstance(name, str) else None
     if file_kind is None or not issubclass(file_kind, kind):
         wanted = getattr(kind, "_CALLED", "dpfda release")
-        what = "another kind of file" if file_kind is None else f"{name}. Read it with dpfda.load"
+        other = OTHERS.get(str(name), "another kind of file").format(path)
+        what = other if file_kind is None else f"{name}. Read it with dpfda.load"
         raise StorageError(f"{str(path)!r} must be a {wanted}; found {what}.")
     if not _readable(written.get("schema_version")):
         raise StorageError(

@@ -152,12 +152,12 @@ class LatticeRelease(Banded):
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], entries: file.Held) -> Certificate:
-        noise, words = (
-            KNormNoise((1,), (entries["scale"],)),
-            stated_by_caller(readable(entries["sensitivity"])),
+    def _charged(cls, written: Mapping[str, object], parts: file.Held) -> Certificate:
+        noise, text = (
+            KNormNoise((1,), (parts["scale"],)),
+            stated_by_caller(readable(parts["sensitivity"])),
         )
-        described = {"description": words}, {"name": "bernstein"}
+        described = {"description": text}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
     def _stated_bound(self) -> dict[str, object]:

@@ -113,9 +113,7 @@ def _is_of(law: AnyLaw, cost: Cost) -> bool:
     if not isinstance(cost.guarantee, ApproximateDP):
         return law.loss(cost.guarantee) == cost.loss
     # How large it is at least has been checked; here is asked of what law.
-    losses = [
-        law.loss(guarantee) for guarantee in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))
-    ]
+    losses = [law.loss(kind) for kind in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
     return any(
         type(loss) is type(cost.loss)
         and getattr(loss, "dimension", None) == getattr(cost.loss, "dimension", None)

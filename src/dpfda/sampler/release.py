@@ -380,10 +380,9 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
             One curve a row on `grid_points`, group after group; and the name of each one's group.
         """
         count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
-        sizes = divided(count, [sampler.divided_by for sampler in self.means.values()], 0)
+        sizes = divided(count, [part.divided_by for part in self.means.values()], 0)
         drawn = [
-            sampler.sample(size, generator)
-            for sampler, size in zip(self.means.values(), sizes, strict=True)
+            part.sample(size, generator) for part, size in zip(self.means.values(), sizes, strict=True)
         ]
         return np.concatenate(drawn), np.repeat(np.array(self.names), sizes)
 

@@ -160,17 +160,11 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     def effects(self) -> dict[str, tuple[float, float]]:
         """Of each covariate by name: change of the target a unit, and its posterior deviation."""
         own = slice(self._count, None)
-        units = [
-            (covariate.bounds[1] - covariate.bounds[0]) / 2
-            for covariate in self.covariates
-            if covariate.bounds
-        ]
+        units = [(term.bounds[1] - term.bounds[0]) / 2 for term in self.covariates if term.bounds]
         scale = self._half / np.array(units)
         spread = np.sqrt(np.maximum(np.diag(self._model.covariance)[own], 0))
         named = zip(self.covariates, scale * self._model.coefficients[own], scale * spread, strict=True)
-        return {
-            covariate.name: (float(value), float(deviation)) for covariate, value, deviation in named
-        }
+        return {term.name: (float(value), float(deviation)) for term, value, deviation in named}
 
     @property
     def intercept(self) -> float:

@@ -112,11 +112,9 @@ def interval(
     second = total**2 + square * (people - variance * (sizes[0] + sizes[1]))
     first = part * total + square * (people / 2 - variance * sizes[0])
     root = np.sqrt(np.maximum(first**2 - second * (part**2 - square * variance * sizes[0]), 0.0))
-    bounded = (second > 0) & (total > 0)
-    lower, upper = (
-        np.clip((first + side) / np.where(bounded, second, 1), 0, 1) for side in (-root, root)
-    )
-    return np.where(bounded, lower, 0.0), np.where(bounded, upper, 1.0)
+    some = (second > 0) & (total > 0)
+    lower, upper = (np.clip((first + side) / np.where(some, second, 1), 0, 1) for side in (-root, root))
+    return np.where(some, lower, 0.0), np.where(some, upper, 1.0)
 
 
 def share_ends(

@@ -15,6 +15,7 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.parameters import choice, probability
+from dpfda.privacy.certificates import said_by
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Estimate
@@ -48,15 +49,8 @@ class OnTime(Valued):
 
     cells: LifeCells
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """First and last time."""
-        return self.cells.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Edges of the cells."""
-        return self.cells.edges
+    domain_range: tuple[float, float] = said_by("cells.domain_range", "First and last time.")
+    grid_points: Floats = said_by("cells.edges", "Edges of the cells.")
 
     def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
@@ -92,10 +86,9 @@ class LifeCurve(OnTime, OfShares):
 
     level: str | None
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the groups; none where all are together."""
-        return self.cells.levels
+    levels: tuple[str, ...] = said_by(
+        "cells.levels", "Names of the groups; none where all are together."
+    )
 
     @cached_property
     def counts(self) -> Floats:

@@ -226,14 +226,14 @@ def survival_plan(
     size, designed = sizes_for(settings, count, planned)
     domain = settings.domain.ends
 
-    def table_of(cells: LifeCells) -> ShareTable:
-        words = {"summary": "survival curve", "bound": BOUND, "basis": cells.describe()}
-        tuning: dict[str, object] = {"name": "life table", "cells": cells.count}
-        if cells.late:
+    def table_of(grid: LifeCells) -> ShareTable:
+        words = {"summary": "survival curve", "bound": BOUND, "basis": grid.describe()}
+        tuning: dict[str, object] = {"name": "life table", "cells": grid.count}
+        if grid.late:
             # Of a unit's shares ends get half at most, and beginnings the other.
             tuning["halves"] = "ends and beginnings"
         return ShareTable(
-            cells.size,
+            grid.size,
             guarantee,
             settings.unit.relation,
             unit,
@@ -241,7 +241,7 @@ def survival_plan(
             noise,
             words,
             tuning,
-            halves(cells),
+            halves(grid),
         )
 
     chosen = LifeCells.of(domain, FEWEST if cells is None else cells, **named)

@@ -89,10 +89,8 @@ class Model:
     def moments(self) -> tuple[Floats, Floats]:
         """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
         covariates = self.terms.covariates
-        of = np.repeat(np.arange(len(covariates)), [len(covariate.terms) for covariate in covariates])
-        means = np.array([0.0 if covariate.bounds else 1 / covariate.ends for covariate in covariates])[
-            of
-        ]
+        of = np.repeat(np.arange(len(covariates)), [len(term.terms) for term in covariates])
+        means = np.array([0.0 if term.bounds else 1 / term.ends for term in covariates])[of]
         # Two levels of one covariate are never seen together.
         own = np.diag(np.where(means > 0, means, 1 / 3))
         products = np.where(np.equal.outer(of, of), own, np.multiply.outer(means, means))

@@ -413,8 +413,7 @@ class ReleasedSurvival(LifeCurve):
             "mean_time_differences": {name: gap.restricted_mean() for name, gap in gaps},
         }
         medians, risks, all_like, means = (
-            "; ".join(f"{name}: {estimate}" for name, estimate in parts.items())
-            for parts in estimates.values()
+            "; ".join(f"{name}: {item}" for name, item in parts.items()) for parts in estimates.values()
         )
         sentences = [
             f"Medians of these groups: {medians}.",
@@ -423,7 +422,7 @@ class ReleasedSurvival(LifeCurve):
             f"Differences of mean times without an event up to {end}: {means}.",
         ]
         numbers: dict[str, object] = {
-            what: {name: estimate.to_json() for name, estimate in parts.items()}
+            what: {name: item.to_json() for name, item in parts.items()}
             for what, parts in estimates.items()
         }
         lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}

@@ -267,9 +267,7 @@ def _write_legend(axis: Axes, columns: int) -> None:
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
     paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
-    bars = [
-        artist for artist in axis.collections if isinstance(artist, LineCollection) and artist.zorder > 1
-    ]
+    bars = [part for part in axis.collections if isinstance(part, LineCollection) and part.zorder > 1]
     paths += [bar.get_transform().transform_path(path) for bar in bars for path in bar.get_paths()]
     # What a font lacks is warned of where it is drawn.
     with warnings.catch_warnings():

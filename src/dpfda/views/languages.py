@@ -114,13 +114,9 @@ def messages(name: str) -> dict[str, dict[str, str]]:
 @lru_cache(4096)
 def templates(name: str, place: str, start: str) -> list[Message]:
     """Messages for a place with places of their own that may start so, those that say most first."""
-    texts = {
-        key: translation for key, translation in messages(name).get(place, {}).items() if "{" in key
-    }
-    likely = [
-        Message.of(key, translation) for key, translation in texts.items() if key[:1] in ("{", start)
-    ]
-    return sorted(likely, key=lambda message: -message.length)
+    texts = {key: text for key, text in messages(name).get(place, {}).items() if "{" in key}
+    chosen = [Message.of(key, text) for key, text in texts.items() if key[:1] in ("{", start)]
+    return sorted(chosen, key=lambda message: -message.length)
 
 
 class Reader:
@@ -136,9 +132,7 @@ class Reader:
             readings = [*self._read(text, place, depth)]
             if text[:1].isupper():
                 within = self._read(text[:1].lower() + text[1:], place, depth)
-                readings += [
-                    (named, translation[:1].upper() + translation[1:]) for named, translation in within
-                ]
+                readings += [(named, text[:1].upper() + text[1:]) for named, text in within]
             self._remembered[text, place] = min(
                 readings, key=lambda reading: reading[0], default=(0, None)
             )
@@ -227,9 +221,7 @@ class Language:
             return text
         item = "- " if text.startswith("- ") else ""
         sentences = self.sentences(text.removeprefix(item))
-        return item + " ".join(
-            english if translation is None else translation for english, translation in sentences
-        )
+        return item + " ".join(english if other is None else other for english, other in sentences)
 
     def all(self, part: Part) -> Part:
         """What holds words (a page, a view, a list of paragraphs), said in this language."""

@@ -213,34 +213,30 @@ def plan() -> Answer:
         options = options_of(declared_verbs()[f"plan {verb}"])
         points = {"points": "48"} if "points" in options and not {"grid", "id"} & {*chosen} else {}
         first = {**budget, UNITS: "500", **points}
-        values = {**first, **_numbers(request.args)}
+        sent = {**first, **_numbers(request.args)}
         fields = [
             replace(f.field_of(options[name.replace("-", "_")]), slider=SLIDERS.get(name))
             for name in (*first, *WANTED)
         ]
-        numbers = Form(
-            "/plan", "Take this epsilon, and try", {"": fields}, values, live=True, shows=True
-        )
-        return page("plan", forms=[numbers], live="plan", **_expected(values))
+        form = Form("/plan", "Take this epsilon, and try", {"": fields}, sent, live=True, shows=True)
+        return page("plan", forms=[form], live="plan", **_expected(sent))
 
 
 def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
     return {name: sent[name].strip() for name in ASKED if sent.get(name, "").strip()}
 
 
-def _expected(numbers: Stated) -> Json:
+def _expected(sent: Stated) -> Json:
     """What a plan's page shows."""
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])
     who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
     try:
-        plan, needed = outlook(
-            draft.verb, {**who, **draft.data, **draft.chosen, **numbers}, desk().folder
-        )
+        plan, needed = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **sent}, desk().folder)
         facts = prospects(plan, needed)
     except DpfdaError as error:
         return {"unusable": typed(error, declared_verbs()[f"plan {draft.verb}"].all_options())}
-    view = or_none(lambda: example(draft, desk().folder, {UNITS: str(plan.n), **numbers}))
+    view = or_none(lambda: example(draft, desk().folder, {UNITS: str(plan.n), **sent}))
     expected = facts.pop("Error")
     answer = expected if expected == plan.error_words else f"Expected error: about {expected}"
     facts["Left of the budget"] = str(ledger.remaining(dataset))

@@ -93,15 +93,13 @@ class Setting:
         ParameterError
             If a choice cannot be used.
         """
-        values: Json = {
+        texts: Json = {
             field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent
         }
-        values |= {
-            name: _number(values[name], name) for name in (*WHOLE, "low", "high") if name in values
-        }
-        setting = cls(**values)
+        texts |= {name: _number(texts[name], name) for name in (*WHOLE, "low", "high") if name in texts}
+        setting = cls(**texts)
         choice(setting.shape, "shape", tuple(SHAPES))
-        if not {"low", "high"} <= {*values} or sent.get("was", setting.shape) != setting.shape:
+        if not {"low", "high"} <= {*texts} or sent.get("was", setting.shape) != setting.shape:
             low, high = SHAPES[setting.shape].bounds
             setting = replace(setting, low=low, high=high)
         return setting.checked()
@@ -225,20 +223,20 @@ class Imagined:
 
     def commands(self) -> dict[str, str]:
         """What can be typed for the same: what it does, and the command."""
-        setting, shape = self.setting, self.shape
+        form, shape = self.setting, self.shape
         low, high = (f"{end:g}" for end in shape.domain_range)
-        chosen = ["--epsilon", setting.epsilon, "--bounds", f"{setting.low:g}", f"{setting.high:g}"]
+        chosen = ["--epsilon", form.epsilon, "--bounds", f"{form.low:g}", f"{form.high:g}"]
         chosen += ["--domain", low, high]
-        chosen += ["--delta", setting.delta] if exact(setting.delta, "delta") else []
-        chosen += ["--kernel", setting.kernel] if setting.kernel else []
-        chosen += [] if setting.neighbours == "replace-one" else ["--neighbours", setting.neighbours]
+        chosen += ["--delta", form.delta] if exact(form.delta, "delta") else []
+        chosen += ["--kernel", form.kernel] if form.kernel else []
+        chosen += [] if form.neighbours == "replace-one" else ["--neighbours", form.neighbours]
         plan = [
             "dpfda",
             "plan",
             "--units",
-            str(setting.curves),
+            str(form.curves),
             "--points",
-            str(setting.points),
+            str(form.points),
             *chosen,
         ]
         mean = ["dpfda", "mean", "curves.csv", *chosen, "--unit", shape.unit]
@@ -265,20 +263,20 @@ def explore() -> Answer:
     with alone():
         try:
             setting = Setting.read(request.args)
-            content, values = (
+            shown, values = (
                 _content(setting.imagine(), full or "words" in request.args),
                 setting.sent(),
             )
         except DpfdaError as error:
-            content = {"unusable": typed(error)}
+            shown = {"unusable": typed(error)}
         if not full:
-            return part(**content), 422 if "unusable" in content else 200
+            return part(**shown), 422 if "unusable" in shown else 200
         form = Form(
             "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
             hidden={"was": setting.shape}, live=True, method="get",
         )  # fmt: skip
-        text = page("explore", forms=[form], live="plan", **content)[0]
-    return text, 422 if "unusable" in content else 200
+        text = page("explore", forms=[form], live="plan", **shown)[0]
+    return text, 422 if "unusable" in shown else 200
 
 
 def _content(imagined: Imagined, words: bool) -> Json:

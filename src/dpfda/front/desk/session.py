@@ -151,34 +151,33 @@ class Guard:
         """Whether a link's token is the one, which is used up by it."""
         return _same(token, self.token) and self.taken.acquire(blocking=False)
 
-    def refusal(self, request: Request) -> HTTPStatus | None:
+    def refusal(self, sent: Request) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
-        host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
+        host, origin = sent.headers.get("Host", ""), sent.headers.get("Origin")
         # The link may stand anywhere: its token is the proof.
-        link = request.path.startswith("/open/")
+        link = sent.path.startswith("/open/")
         sites = ("none", "same-origin", *(("same-site", "cross-site") if link else ()))
-        elsewhere = request.headers.get("Sec-Fetch-Site", "none") not in sites
+        elsewhere = sent.headers.get("Sec-Fetch-Site", "none") not in sites
         allowed = ("GET",) if link else ("GET", "HEAD", "POST")
         reasons = {
             HTTPStatus.MISDIRECTED_REQUEST: host not in self.hosts,
             HTTPStatus.FORBIDDEN: elsewhere or origin not in (None, f"http://{host}"),
-            HTTPStatus.METHOD_NOT_ALLOWED: request.method not in allowed,
-            HTTPStatus.NOT_FOUND: not link and not request.path.startswith(f"{self.place}/"),
-            HTTPStatus.UNAUTHORIZED: not link
-            and not _same(request.cookies.get(COOKIE, ""), self.session),
+            HTTPStatus.METHOD_NOT_ALLOWED: sent.method not in allowed,
+            HTTPStatus.NOT_FOUND: not link and not sent.path.startswith(f"{self.place}/"),
+            HTTPStatus.UNAUTHORIZED: not link and not _same(sent.cookies.get(COOKIE, ""), self.session),
         }
         reason = next((status for status, refused in reasons.items() if refused), None)
-        return self._posted(request) if reason is None and request.method == "POST" else reason
+        return self._posted(sent) if reason is None and sent.method == "POST" else reason
 
-    def _posted(self, request: Request) -> HTTPStatus | None:
-        with_file = request.mimetype == "multipart/form-data" and request.path == f"{self.place}/"
-        most = request.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
-        if request.content_length is None:
+    def _posted(self, sent: Request) -> HTTPStatus | None:
+        with_file = sent.mimetype == "multipart/form-data" and sent.path == f"{self.place}/"
+        most = sent.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
+        if sent.content_length is None:
             return HTTPStatus.LENGTH_REQUIRED
-        if request.content_length > most:
+        if sent.content_length > most:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         # Browsers say where a post is from.
-        marked = "Origin" in request.headers and _same(request.form.get("mark", ""), self.mark)
+        marked = "Origin" in sent.headers and _same(sent.form.get("mark", ""), self.mark)
         return None if marked else HTTPStatus.FORBIDDEN
 
     def admit(self, answer: Response) -> Response:

@@ -48,9 +48,7 @@ class Draft:
     def tells(self, words: str) -> bool:
         """Whether words hold a name of a column that is not to be shown, and that was not typed."""
         stated = [self.name, *self.data.values(), *self.chosen.values()]
-        typed = [
-            text for value in stated for text in (value if isinstance(value, list) else [str(value)])
-        ]
+        typed = [text for part in stated for text in (part if isinstance(part, list) else [str(part)])]
         return self.opened is not None and self.opened.tells(words, "\n".join(typed))
 
     @property

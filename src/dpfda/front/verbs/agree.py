@@ -128,16 +128,15 @@ def _sign(publication: Publication, args: Given) -> None:
         raise ParameterError("--points", "be given, or --grid", "neither", remedy)
     noise, rules = getattr(args, "noise", "central"), (args.colluding, args.threshold)
     shares = [_named(getattr(args, name, None)) for name in ("weights", "visits")]
-    agreement = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)
+    signed = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)
     if args.dry_run:
         # The session and the fingerprint are drawn anew for an agreement that is kept.
-        facts = custodians.words(agreement).partition("\nsession:")[0]
+        facts = custodians.words(signed).partition("\nsession:")[0]
         say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
         return
-    agreement.save(args.out, args.overwrite)
+    signed.save(args.out, args.overwrite)
     say(
-        f"{custodians.words(agreement)}\nwritten: {args.out}\n"
-        "Next: send it to all custodians; it is public"
+        f"{custodians.words(signed)}\nwritten: {args.out}\nNext: send it to all custodians; it is public"
     )
 
 

@@ -121,9 +121,7 @@ def eval_(
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release._axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
         texts = {
-            heads.get(name, name): [
-                value if isinstance(value, str) else f"{value:.6g}" for value in column
-            ]
+            heads.get(name, name): [cell if isinstance(cell, str) else f"{cell:.6g}" for cell in column]
             for name, column in columns.items()
         }
         say(aligned(texts))

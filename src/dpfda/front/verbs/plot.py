@@ -89,7 +89,7 @@ def together(releases: dict[str, Release]) -> View:
     """One view of one release; the lines of several in one, named by their files."""
     from dpfda.views import Curve
 
-    views = {name: release.view() for name, release in releases.items()}
+    views = {name: item.view() for name, item in releases.items()}
     curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
     if len(curves) < len(views):
         raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
@@ -102,9 +102,7 @@ def together(releases: dict[str, Release]) -> View:
         for name, view in curves.items()
         for line in view.lines
     ]
-    title = "; ".join(
-        f"{name}: {release._subject} of {release._of_whom}" for name, release in releases.items()
-    )
+    title = "; ".join(f"{name}: {item._subject} of {item._of_whom}" for name, item in releases.items())
     parts = [view.shown for view in curves.values() if view.shown is not None]
     shown = None
     if len(parts) == len(curves):

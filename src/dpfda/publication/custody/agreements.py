@@ -259,12 +259,10 @@ class Agreement:
 
     @classmethod
     def _read(cls, content: Json, coordinator: Card, signature: str) -> Agreement:
-        entries: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
-        entries |= {"rule": content["rule"], "session": content["session"], "signature": signature}
+        parts: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
+        parts |= {"rule": content["rule"], "session": content["session"], "signature": signature}
         later = ("noise", "colluding", "threshold")
-        entries |= {name: content[name] for name in later if name in content}
-        entries["weights"] = {
-            name: rational(value) for name, value in content.get("weights", {}).items()
-        }
+        parts |= {name: content[name] for name in later if name in content}
+        parts["weights"] = {name: rational(value) for name, value in content.get("weights", {}).items()}
         cards = [Card.from_json(card) for card in content["custodians"]]
-        return cls(cards, coordinator, dict(content["summary"]), **entries)
+        return cls(cards, coordinator, dict(content["summary"]), **parts)

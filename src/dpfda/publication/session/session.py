@@ -37,7 +37,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.publication import pay
 from dpfda.publication.session import queries, records
 from dpfda.publication.session.conditional import ConditionalValues, Draw
@@ -206,15 +206,10 @@ class Session(records.Resumable):
             records.take_over(journal, lines)
         return session
 
-    @property
-    def certificate(self) -> Certificate:
-        """What was promised and charged for all queries together. Public."""
-        return self._frame.certificate
-
-    @property
-    def noise(self) -> NoiseLaw:
-        """The law of the noise. Public."""
-        return self._frame.noise
+    certificate: Certificate = said_by(
+        "_frame.certificate", "What was promised and charged for all queries together. Public."
+    )
+    noise: NoiseLaw = said_by("_frame.noise", "The law of the noise. Public.")
 
     def value(self, point: float) -> float:
         """The function's value at a point of the domain, in the units of the data."""

@@ -425,9 +425,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
-            first=[
-                warning for warning in (self._outermost, self._scarce, self._contradicted) if warning
-            ],
+            first=[words for words in (self._outermost, self._scarce, self._contradicted) if words],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
                 "and for as much roughness as real curves had. Spikes and steps narrower than a cell of "
