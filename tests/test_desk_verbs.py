@@ -33,8 +33,8 @@ def visitor(folder, visit):
 
 def filled(verb):
     """The form of a verb, filled in as a line that works has it."""
-    line, form, fields = [*LINES[verb][1:]], {}, {x.option.flag: x for x in
-                                                  fields_of(published()[verb].all_options())}  # fmt: skip
+    line, form = [*LINES[verb][1:]], {}
+    fields = {x.option.flag: x for x in fields_of(published()[verb].all_options())}
     while line:
         flag = line.pop(0)
         values = [
