@@ -119,7 +119,7 @@ def read_weights(args: Given) -> tuple[str, float] | None:
 
 
 def weights_planned(args: Given) -> dict[str, float]:
-    """What a plan is told of survey weights."""
+    """Survey weights as a parameter of a plan."""
     named = read_weights(args)
     return {} if named is None else {"max_weight": named[1]}
 

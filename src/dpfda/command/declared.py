@@ -215,7 +215,7 @@ class Option:
         return [word for word in words if word.startswith(incomplete)]
 
     def read(self, typed: Any) -> object:
-        """What was typed as what it stands for. Raises ParameterError if it is of another kind."""
+        """The typed text as a value. Raises ParameterError if it is of another type."""
         kinds = get_args(self.type)
         if typed is None or typed == ():
             return typed

@@ -105,7 +105,7 @@ def planned(publication: Publication, args: Given) -> Plan:
     units = UNITS if args.units is None else whole(args.units, "--units", 2)
     stated = _as_if_for_a_file(publication, args)
     estimator = publication.estimator(stated)
-    # Where the estimator has no such parameter, nothing is said of it.
+    # Estimators without such a parameter do not get it.
     expected = {name: vars(args).get(name) for name in EXPECTED}
     further: Json = {**weights_planned(args)}
     further |= {name: value for name, value in expected.items() if value is not None}
@@ -251,7 +251,7 @@ class Forecast:
 
     @property
     def counting(self) -> str:
-        """What is said of releasing a private number of units; nothing where it is public."""
+        """A remark on releasing a private number of units; empty where it is public."""
         if self.plan.size is not None:
             return ""
         words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"

@@ -220,7 +220,7 @@ class Publication:
             table = self.read(args, estimator)
             axis = self.reader.axis(args, table)
         unit, relation = estimator.settings.unit.called(args.groups), estimator.settings.unit.relation
-        # What stands where a header is to be may be somebody's record: only typed names are said.
+        # A first line that should be a header may be somebody's record: only typed names are shown.
         stated = getattr(args, "columns", "") is not None or table.columns == ()
         typed = [*(table.columns if stated else ()), *self.reader.used(args, table), args.groups]
         used = [*dict.fromkeys(name for name in typed if name is not None)]
@@ -385,7 +385,7 @@ def words(release: Release, files: Mapping[str, str]) -> str:
 
 
 def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more: object) -> None:
-    """Print what was published and written: in words, or as JSON with more that is told there."""
+    """Print what was published and written: in words, or as JSON with further entries."""
     if as_json:
         tell(release.facts.to_json() | {"files": files, **more})
     else:

@@ -1,4 +1,4 @@
-"""How a verb reads its file: the options that say what is in it, and what is said of the reading."""
+"""How a verb reads its file: the options that describe it, and notes on the reading."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Reader(Generic[Read]):
 
     @property
     def options(self) -> Sequence[Option]:
-        """What is said of the file."""
+        """Options that describe the file."""
         raise NotImplementedError
 
     def settings(self, args: Given) -> dict[str, object]:
@@ -99,12 +99,12 @@ class Reader(Generic[Read]):
         return ""
 
     def alone(self, args: Given) -> str:
-        """What is said where a unit is named, and no column says whose a row is; else empty."""
+        """A note where a unit is named, but no column of units; else empty."""
         whose = any(getattr(args, name, None) for name in ("groups", "id", "counts"))
         return "" if whose or args.unit is None else f"each row counts as one {args.unit} (no --groups)"
 
     def notes(self, args: Given, table: Read) -> list[str]:
-        """What is said of the reading: columns that look like names of persons and have no use.
+        """Notes on the reading: columns that look like identifiers of persons and are not used.
 
         Nothing where a privacy unit is named.
         """
@@ -419,5 +419,5 @@ def as_stated(file: Path, decimal: str, na: Sequence[str] | None, invalid: str) 
 
 
 def present(words: Mapping[str, str | None]) -> dict[str, str]:
-    """The words that there are."""
+    """The entries that have words."""
     return {key: text for key, text in words.items() if text}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Progress = Callable[[int, int], None]
-# Who is told how far a reading is, in the place of a bar on stderr.
+# Called with the progress of a reading, in place of a bar on stderr.
 WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 # A file to read is an argument, without a flag; methods of a ledger are verbs.
@@ -265,7 +265,7 @@ def _raises(ledger: AnyLedger, dataset: str) -> list[dict[str, object]]:
 
 
 def opened_account(file: Path | None, dataset: str | None, announced: bool = True) -> Account | None:
-    """What a release is charged to, given or named once; None where none is named. It is told.
+    """The account that a release is charged to, given or named once; None without one. It is announced.
 
     Raises
     ------
@@ -377,7 +377,7 @@ Charge = tuple[Sequence["Cost"], Mapping[str, object]]
 BEFORE: ContextVar[dict[tuple[str, str], list[Charge]] | None] = ContextVar("charges", default=None)
 # Whether a dry run only checks.
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
-# So many names of columns are said.
+# At most so many names of columns are printed.
 SHOWN = 6
 
 
@@ -403,7 +403,7 @@ def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str
 
 
 def listed(names: Sequence[str]) -> Sequence[str]:
-    """Names of columns, of which the first and the last are said where they are many."""
+    """Names of columns; of many only the first and the last."""
     return names if len(names) <= SHOWN else [*names[:2], "..", f"{names[-1]} ({len(names)})"]
 
 

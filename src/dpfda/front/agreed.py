@@ -138,7 +138,7 @@ COUNTED = 2**40
 DIVISIBLE: tuple[dict[str, object], ...] = (
     {"delta": 0.0}, {"mechanism": "gaussian"}, {"delta": 0.0, "mechanism": "knorm"}
 )  # fmt: skip
-# Weights are told in millionths.
+# Weights are rounded to millionths.
 GRID = 10**6
 # Of the largest variance that a unit can have within its bounds, what units of real curves have.
 SPREAD = Fraction(1, 50)
@@ -228,7 +228,7 @@ def words(agreement: Agreement) -> str:
             f"agreement:    {agreement.summary['name']} of {people}",
             f"coordinator:  {agreement.coordinator.name}, {seen}",
             *_may_vanish(agreement),
-            # What is asked for is told as it was read, not as it was written.
+            # The guarantee is shown as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
             *_losses(agreement, pool),
             f"bound:        {pool.describe()}",

@@ -153,7 +153,7 @@ class Certificate:
         return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
 
     def achieved_within(self, claim: Guarantee) -> list[Guarantee]:
-        """What its stages gave, as it adds up within a whole: of pure ones among rhos each by itself."""
+        """What its stages gave, as it adds up within a claim: pure ones among rhos one by one."""
         alone = isinstance(claim, ZeroConcentratedDP) and isinstance(self.achieved, PureDP)
         return [cost.guarantee for cost in self.costs] if alone and self.costs[1:] else [self.achieved]
 
@@ -164,7 +164,7 @@ class Certificate:
 
     @property
     def charges(self) -> tuple[tuple[str, str, composition.Cost], ...]:
-        """What tells each charge from all others: the release, the stage, and its cost."""
+        """The key of each charge: the release, the stage, and its cost."""
         stages = zip(self.stages, self.costs, strict=True)
         return tuple((self.identity, stage, cost) for stage, cost in stages)
 

@@ -47,7 +47,7 @@ from dpfda.releases.function import ReleasedFunction
 Line = TypeVar("Line", bound=ReleasedFunction)
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
-# The stage of a release that tells the largest distance of its line with a share of the budget.
+# The stage of a release that spends a share of the budget on the largest distance of its line.
 DISTANCE = "largest distance"
 
 
@@ -68,7 +68,7 @@ class Telling:
 
     @property
     def alone(self) -> Telling:
-        """Of one line, or one channel, by itself, whatever other groups there are."""
+        """For one line, or one channel, without regard to other groups."""
         return Telling(self.asked, lines=self.lines)
 
 

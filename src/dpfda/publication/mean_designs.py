@@ -258,7 +258,7 @@ class MeanDesign(MeanQuestion):
 
     @cached_property
     def distance(self) -> DistanceNoise | None:
-        """The noise that tells the largest distance of the line from the mean; None where none does."""
+        """The noise on the largest distance of the line from the mean; None without one."""
         share, neighbours, beside = self.distance_share, self.neighbours, self.telling.beside
         if beside is not None:
             return DistanceNoise(self.largest_half, neighbours, beside, self.guarantee, in_box=True)

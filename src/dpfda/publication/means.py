@@ -87,7 +87,7 @@ class Framed:
         return self.release(noisy, sums.count_with_noise(noise[-1], design.counts))
 
     def saying(self, **more: object) -> Framed:
-        """The same with more that is said about it."""
+        """The same with more labels."""
         return replace(self, public={**self.public, "about": {**self.public["about"], **more}})
 
 

@@ -27,7 +27,7 @@ LESS = 1.1
 FLATTEST, STEEPEST, FARTHEST = -0.25, -4.0, math.log(30.0)
 # What a ratio counts for at most: where there is no plan at all nothing is enough.
 TOO_LARGE = 1e6
-# What is said of the error that stays.
+# Remarks on the error that remains.
 UNITS_MAY_DO = ". So does sampling, where it is counted: more units may do."
 NOTHING_DOES = " and the number."
 Falling = Callable[[float], float]
@@ -100,7 +100,7 @@ class Wanted:
         return answer[0]
 
     def least_units(self, guarantee: Guarantee, n: int | None) -> tuple[int, float]:
-        """The least number of units, from `n` on, and what the full ratio is of the quick one there."""
+        """The least number of units, from `n` on, and the full ratio over the quick one there."""
         answer = least(
             lambda at, quick: self.ratio(guarantee, math.ceil(at), quick),
             float(n or 100), SIZES, self.close,
@@ -185,7 +185,7 @@ def crossing(
     for step in range(STEPS):
         height = math.log(min(max(ratio(math.exp(at)), 1e-12), TOO_LARGE))
         here = (at, height)
-        # Where it has levelled off the end tells whether it is within reach.
+        # Where it has levelled off, the end decides whether it is within reach.
         flat = False
         if before is not None and before[0] != at:
             slope = (height - before[1]) / (at - before[0])

@@ -301,7 +301,7 @@ class ReferencePlan(Plan):
         lower, upper = self.bound.curves_on(flat_grid(self.basis))
         return float(np.max(upper - lower))
 
-    # What is said of it.
+    # Words.
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]

@@ -138,7 +138,7 @@ class Release(Published):
         release._checked()
         certificate, noises = release.certificate, release._added_noise()
         if written.get("schema_version", 1) == 1 or "selected" in release.about:
-            # It is not said exactly what each stage cost; the best of several runs cost more than one.
+            # The cost of each stage is not stated exactly; the best of several runs cost more than one.
             noise_guarantees(certificate, noises)
             return release
         certificate = checked_promise(

@@ -67,7 +67,7 @@ INDEPENDENT = "Its band takes the errors of the parts to be independent, as thei
 
 @dataclass(frozen=True, eq=False)
 class CombinedMean(Valued):
-    """A mean curve from releases of it, each of which was charged by itself.
+    """A mean curve from several releases of it, each charged separately.
 
     Its certificate is that of both together. Nothing new was charged. Where losses are added up, name
     its parts, or it alone: it does not know that it is counted with them.

@@ -1,4 +1,4 @@
-"""What a kind of release has in its file, said once: how each entry is written, and read strictly."""
+"""Entries of a release's file, declared once: how each is written, and read strictly."""
 
 from __future__ import annotations
 

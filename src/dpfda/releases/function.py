@@ -136,7 +136,7 @@ class ReleasedFunction(MeanLine):
     def _around_population(self, at: Floats, request: Asked, variance: Variance | None) -> Band:
         usual = replace(request, of=self._claims()[0].of, level=bands.each_part(request.level))
         with bands.asked_level(request.level):
-            # A kind whose band for the sample is wider says by itself what that is for the population.
+            # A kind with a wider band for the sample widens the population's itself.
             band = ReleasedFunction._around(self, at, usual)
         places = self.grid_points.size
         limits = self._limits_at(at)
@@ -215,7 +215,7 @@ class ReleasedFunction(MeanLine):
 
 
 class OfMeans(Release, Generic[Part]):
-    """A release made of several means: what all have in common is said of the first."""
+    """A release made of several means: what all share is read off the first."""
 
     if TYPE_CHECKING:
 

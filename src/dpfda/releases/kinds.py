@@ -60,7 +60,7 @@ def _kind(called: str) -> type[Published] | None:
 
 
 def part_from_json(entries: object, of: tuple[type[Kind], ...], kernel: object = None) -> Kind:
-    """A release inside the file of another; a `ValueError` where it is of other kinds or schema."""
+    """A release inside the file of another; a `ValueError` for other kinds or schemas."""
     written = mapping(entries)
     kind = _kind(text(written["format"]))
     version = written.get("schema_version", 1)

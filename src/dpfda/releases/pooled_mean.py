@@ -64,7 +64,7 @@ class ReleasedPooledMean(Valued, OfShares):
 
     _FORMAT: ClassVar[str] = "dpfda-pooled-mean"
     _CALLED: ClassVar[str] = "released pooled mean"
-    # It is of the mean itself, and of no derivative.
+    # A pooled mean has no derivatives.
     order: ClassVar[int] = 0
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False

@@ -154,7 +154,7 @@ def charged(written: Mapping[str, object], entries: Json) -> Certificate:
 
 
 def identity_of(written: Mapping[str, object]) -> str:
-    """What tells a release of version 1 from others: a digest of what was drawn for it."""
+    """Identifies a release of version 1: a digest of what was drawn for it."""
     drawn = {key: written[key] for key in _DRAWN if key in written}
     return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -332,7 +332,7 @@ def checked_promise(
 
 
 def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every: bool = False) -> None:
-    """Refuse noise of several parts that gives more than all of them are said to have together.
+    """Refuse noise of several parts whose joint loss exceeds the one stated for all of them.
 
     Where one draw paid for all, a unit is in all at once: squares of the lengths by which it moves each
     add up where noise is normal (`dpfda.mean.vector.together`); what is not is of one box, which has as

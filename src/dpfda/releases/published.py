@@ -47,7 +47,7 @@ class Published(Certified):
     _CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
     _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
-    # Whether its subject is of several things.
+    # Whether its subject is plural.
     _plural: ClassVar[bool] = False
     # Whether the band of the noise can be had as its law gives it, around what was measured.
     _has_exact: ClassVar[bool] = True
@@ -320,7 +320,7 @@ class Published(Certified):
 
     @property
     def _drawn(self) -> str:
-        """What its values are of, where that was said, without its unit."""
+        """Labels of what is drawn, where they were given, without units."""
         labels = [str(self.about.get(name, "")).partition(" (")[0] for name in self._DRAWN]
         return " and ".join(filter(None, labels))
 

@@ -324,7 +324,7 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
         guarantee = self._checked()
         with np.errstate(all="ignore"):
             plan, vectors = self._parted(guarantee, X, y, groups)
-            # Type checkers are told of the sampler that there is without groups.
+            # The declared type is that without groups.
             self.release_ = plan.publish_groups(vectors, self._paying())  # type: ignore[assignment]
         self.n_features_in_ = int(plan.basis.grid_points.size)
         return self

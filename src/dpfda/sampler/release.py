@@ -55,7 +55,7 @@ ASIDE = 0.3
 MEAN_ASIDE, POWER_ASIDE = 0.02, 0.05
 # Eigenvalues are no smaller than such a part of the largest.
 LEAST = 1e-9
-# Shares of the variance that noise alone would give, from which on that is said.
+# Shares of the variance that noise alone would give, from which on a remark is made.
 NOISY, MOSTLY = 0.25, 0.5
 # Synthetic curves in a picture.
 SHOWN = 3
@@ -241,7 +241,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     @cached_property
     def _left(self) -> Floats | None:
-        """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
+        """Shares (BINS,) of lengths of what is left; None in earlier files, which lack it."""
         if not self._lengths:
             return None
         running, bins = np.cumsum(self._counted[-1]) / self.moments.size, np.arange(1, BINS + 1)

@@ -15,8 +15,8 @@ from dpfda.releases.moments import Moments, nearest_positive
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
-# How large b is for bands is told by the directions that are seen, and one more: by so few that its law
-# is Student's, whose reach at such a level is taken for that of a normal one.
+# For bands the size of b is estimated from the directions that are seen, and one more: so few that its
+# law is Student's, whose reach at such a level is taken for that of a normal one.
 REACHED = 0.975
 # Of what curves are seen to vary at least such a part is taken for their own.
 LEFT = 0.1

@@ -197,7 +197,7 @@ class CountedScores(Valued, OfShares):
             part = numbers[..., rows, inner]
             return part, numbers[..., -1:] - part
 
-        # Nothing is known below the first edge: what is said of it there is not looked at.
+        # Nothing is known below the first edge: values there are not used.
         part, rest = parted(self._variances)
         sizes, share = (np.maximum(part, 1.0), rest), self._below[rows, inner]
         about = sizes, self.shares.deviation**2, people

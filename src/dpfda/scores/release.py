@@ -24,7 +24,7 @@ from dpfda.views import Curve, Line
 
 POINTS = 201
 STATED: tuple[Of, ...] = ("sample", "population")
-# What is said of cells, without a first look and with one.
+# Descriptions of the cells, without a first look and with one.
 EDGES = "the edges of its cells", "where edges of its cells can be"
 LOOKED = (
     " Where these cells lie follows from a first, noisy look at scores of those without the outcome."

@@ -242,7 +242,7 @@ class PrivateSurvival(Estimator):
         return self._pooled_for(n, None, "event", False)
 
     def _pooled_for(self, n: int, X: object, y: Beside, grouped: bool) -> PooledSurvival:
-        """The same of what is said of each follow-up: its event, or columns by their names in `fit`."""
+        """The same for what y holds of each follow-up: its event, or columns by their names in `fit`."""
         self._check_road("pooled")
         columns = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
         if columns - {"event", "start", "by"}:

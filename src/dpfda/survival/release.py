@@ -255,7 +255,7 @@ class ReleasedSurvival(LifeCurve):
         return {"description": BOUND}
 
     def _added_noise(self) -> list[AddedNoise]:
-        # Tables of before were not told in halves, and had noise for the whole of a unit in one.
+        # Earlier tables were not stated in halves, and had noise for a whole unit in one cell.
         halved = "halves" in self.certificate.mechanism
         return self.shares._added_noise(self.neighbours, halves(self.cells) if halved else ())
 

@@ -314,7 +314,7 @@ def _(view: Panels, axis: Axes) -> None:
         beside.set_rotation(270)
         _write(beside, name)
     axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34
-    # What all are alike in is said once, under the label of the axis.
+    # What all have in common is written once, under the label of the axis.
     style: Style = {"fontsize": "small", "frameon": False, "ncols": 3, "loc": "upper center"}
     below = 0.5, -0.42 / down
     legend = axis.legend(*panel.get_legend_handles_labels(), bbox_to_anchor=below, **style)

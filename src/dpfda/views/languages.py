@@ -224,7 +224,7 @@ class Language:
         return item + " ".join(english if other is None else other for english, other in sentences)
 
     def all(self, part: Part) -> Part:
-        """What holds words (a page, a view, a list of paragraphs), said in this language."""
+        """A page, a view or a list of paragraphs in this language."""
         return part if self.name == ENGLISH else _changed(part, self.text)
 
 

@@ -113,7 +113,7 @@ def protect() -> Answer:
 
 
 def _check_groups(values: Stated) -> int:
-    """Find the column that tells who is protected. Raises ParameterError if it is none of the file."""
+    """Find the column with the protected unit. Raises ParameterError if the file has none."""
     file = desk().draft.file
     if "groups" in values:
         find_column([*file.header, *file.withheld], str(values["groups"]), "--groups")

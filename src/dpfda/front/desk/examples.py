@@ -33,7 +33,7 @@ MOST = 1_000_000
 VISITS = 4
 CURVE = "made-up curve "
 Columns = dict[str, list[str]]
-# What is said of the real file, and holds of this one.
+# Options about the real file, as they are for this one.
 OWN = {"ledger": None, "dataset": None, "na": None, "decimal": ".", "dates": None, "month": 1}
 
 
@@ -201,7 +201,7 @@ def _at(limits: tuple[float, float] | list[str], share: Floats) -> list[str]:
 
 
 def _curves(values: Json, points: int) -> Columns:
-    """Columns of curves within the bounds; where they lie is said anew, in this file's terms."""
+    """Columns of curves within the bounds; their domain is restated in this file's terms."""
     grid = None if values["grid"] is None else np.array(parse_points(values["grid"], "--grid"))
     first, last = span = ends(Given(**values)) or ((0.0, 1.0) if grid is None else (grid[0], grid[-1]))
     grid = np.linspace(first, last, points) if grid is None else grid

@@ -1,4 +1,4 @@
-"""A file that was opened: where it lies, and the names of its columns, of which alone is told."""
+"""A file that was opened: where it lies, and the names of its columns, which alone are shown."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool 
 
 
 def _holds(words: str, name: str) -> bool:
-    """Whether words hold a name by itself, as it is or as Python writes it."""
+    """Whether words contain a name as a word, as it is or as Python writes it."""
     ways = {name.strip(), repr(name)[1:-1], visible(name)} - {""}
     with suppress(ValueError):
         ways |= {str(float(name)), f"{float(name):g}"}

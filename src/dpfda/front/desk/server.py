@@ -26,7 +26,7 @@ from dpfda.front.desk.studies import BusyError
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"
-# What tells a desk to end; it removes what came through the browser then. A closed terminal is one.
+# Signals that end a desk, which then removes uploaded files. A closed terminal sends one.
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # Seconds that a connection may say nothing.
 SILENCE = 30

@@ -1,4 +1,4 @@
-"""One run of the desk: its folder, what was said so far, what was begun; and how it shows a page."""
+"""One run of the desk: its folder, the draft so far, what was begun; and how it shows a page."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """What a run said: its status, the object that it printed; warnings, notes and errors."""
+    """The outcome of a run: its status, the object that it printed; warnings, notes and errors."""
 
     status: int
     answer: Json = field(default_factory=dict)
@@ -235,7 +235,7 @@ class Publication:
         return len(Ledger(self.folder / file).releases(dataset))
 
     def watch(self, done: int, total: int) -> None:
-        """Note how far the reading is, in no numbers of records: these a release alone tells."""
+        """Note the progress of the reading in per cent: numbers of records may be private."""
         self.progress = 100 * done // total if total else None
 
 

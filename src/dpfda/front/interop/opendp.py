@@ -213,7 +213,7 @@ def _measurement(
 
 
 def _in_floats(estimator: Made) -> Made:
-    """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
+    """A copy whose guarantee is in floats, at or below what was asked: OpenDP takes no other numbers."""
     copied, guarantee = estimator.__sklearn_clone__(), estimator.asked()
     return copied.set_params(
         **{term: Fraction(_rounded(getattr(guarantee, term), up=False)) for term in guarantee.terms}
@@ -383,7 +383,7 @@ def _divisor(measurement: Measurement, size: int | None, neighbours: Neighbours)
 
 
 def shape(domain: InputDomain) -> tuple[int | None, int | None]:
-    """Public size and number of columns of the data; None where they are not said."""
+    """Public size and number of columns of the data; None where they are not stated."""
     name = str(domain)
     if name.startswith("VectorDomain(AtomDomain("):
         return domain.size, None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpfda.datasets import TemperatureCurves
     from dpfda.releases.function import ReleasedFunction
 
-# Degrees Celsius: no hour on record in Seattle lies outside, whatever is in the file.
+# Degrees Celsius: no hour on record in Seattle lies outside.
 BOUNDS = (-20.0, 45.0)
 DOMAIN = (0.0, 23.0)
 LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Options of what is agreed on, which a part has not.
 AGREED = (o.PARAMETERS["missing"], o.PARAMETERS["invalid"])
-# What is read as columns, and what must be said of it.
+# Summaries that are read as columns, and what must be stated for each.
 POINTS = {
     "density": "name the columns of the points, with commas",
     "survival": "name the column with the end of each follow-up",
@@ -139,7 +139,7 @@ def part(
 
 @contextmanager
 def _agreed() -> Iterator[None]:
-    """How records are read is said in the agreement: errors that offer to change it say so."""
+    """Errors that offer to change how records are read say that the agreement states it."""
     try:
         yield
     except DataError as error:

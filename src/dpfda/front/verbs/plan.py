@@ -70,7 +70,7 @@ FILLED = (
         "function, for errors and bands alone. Example: --span 30", o.MODEL, float, None,
     ),
 )  # fmt: skip
-# What is said of the data that are to come, by the verb that publishes them.
+# Expectations about future data, by the verb that publishes them.
 EXPECTED = {
     "survival": (
         Option("late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",

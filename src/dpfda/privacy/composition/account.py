@@ -39,7 +39,7 @@ from dpfda.privacy.guarantees import (
 
 Bound = tuple[Fraction, str]
 
-# The delta at which a zero-concentrated total is told, where nobody named one.
+# The default delta at which a zero-concentrated total is stated.
 USUAL_DELTA = Fraction(1, 10**6)
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
@@ -205,7 +205,7 @@ def account(
     if delta is not None and kind != "approximate":
         raise ParameterError("delta", f"be $none for a total of kind {kind!r}", repr(delta))
     if stated is None and delta is None and joint.charged == 1:
-        # One release: its guarantee, and not what else can be said of the same noise.
+        # One release: its own guarantee, not a conversion of it.
         total: Guarantee = added([cost.guarantee for cost in costs])
         how = "the guarantee of one release"
     elif kind == "approximate":

@@ -267,7 +267,7 @@ class Charged(HasCaveats, Protocol):
 
     @property
     def charges(self) -> tuple[tuple[str, str, Cost], ...]:
-        """Of each stage: what tells its charge from all others, ending with the cost."""
+        """The key of each stage's charge, ending with the cost."""
 
     @property
     def neighbours(self) -> Neighbours: ...
@@ -313,7 +313,7 @@ class Charge:
 
     @property
     def charges(self) -> tuple[tuple[str, str, Cost], ...]:
-        """Of each stage, what tells its charge from all others."""
+        """The key of each stage's charge."""
         return tuple((self.identity, f"{i}", cost) for i, cost in enumerate(self.costs))
 
 
@@ -383,7 +383,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
 
 
 def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:
-    """The costs of an item, each with what tells its charge from others; None where nothing does."""
+    """The costs of an item, each with the key of its charge; None without one."""
     if isinstance(item, Released):
         # The cost is part of the key: where files disagree on it, both are counted.
         return [(charge, charge[-1]) for charge in item.certificate.charges]

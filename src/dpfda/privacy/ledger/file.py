@@ -128,7 +128,7 @@ _UNCERTAIN = (
 
 
 def _make(path: Path) -> bool:
-    """Make an empty file where there is none; whether this process made it.
+    """Make an empty file if there is none; whether this process did.
 
     An empty file that nobody is about to fill is refused: it may have been a ledger.
     """

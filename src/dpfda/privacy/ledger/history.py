@@ -188,7 +188,7 @@ def charges(records: Iterable[Record]) -> list[Charge]:
     charges = []
     for charged, row in _charged_rows(list(records)):
         details = row.details or {}
-        # What nobody gave an identity is told by its row.
+        # A charge without an identity is identified by its row.
         identity = str(details.get("release") or f"{charged.time} row {charged.number}")
         relation, unit = Neighbours.parse(details["neighbours"]), details["privacy_unit"]
         charges.append(Charge(identity, _costs(row), relation, None if unit is None else str(unit)))

@@ -83,7 +83,7 @@ def _filtered(before: Record, passed: Filter, amount: Amount, budget: Approximat
         epsilon, delta = passed.epsilon, passed.delta
     else:
         epsilon, delta = passed.spent(budget)
-    # What was said to be spent is never taken back.
+    # Spending that was stated is never taken back.
     spent = Amount(left.kind, (max(epsilon, before.spent["epsilon"]), max(delta, before.spent["delta"])))
     return Spending(spent.minus(before.spent), spent, passed)
 
@@ -150,7 +150,7 @@ class Rows:
 
     def latest(self, dataset: str) -> Record | None:
         """Last row of a data set, which holds its budget and what is spent."""
-        # The text of another row may hold these bytes too, but most rows are told by them.
+        # The text of another row may hold these bytes too, but they rule out most rows.
         part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
         for row in reversed((*self.kept, *self.added)):
             if part in row and (record := _read(row)).dataset == dataset:
@@ -195,7 +195,7 @@ def appended(
 
 
 def after(rows: Rows, before: Record, action: Action, **fields: Any) -> Record:
-    """A new row: budget, what is spent and the filter are as before where nothing else is told."""
+    """A new row: budget, spending and filter are as before unless stated."""
     own = {"cost": None, "asked": None, "details": None, **fields}
     return rows.append(lambda n: replace(before, number=n, time=now(), action=action, **own))
 

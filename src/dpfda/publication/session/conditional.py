@@ -215,7 +215,7 @@ class _Frame:
         return True
 
     def excludes(self, row: list[int]) -> bool:
-        """Whether a vector is certainly outside the span; False where it cannot be told."""
+        """Whether a vector is certainly outside the span; False where that is undecided."""
         with precision(self.working):
             return any(not entry.contains(0) for entry in self._residual(row).entries())
 

@@ -36,7 +36,7 @@ LOWEST, HIGHEST, MOST_LEVELS = 0.005, 0.995, 16
 BAND_POINTS, DRAWS, MOST_CELLS, EXACT = 201, 4000, 1000, 1e-9
 # Times over which a band is simultaneous, as shares of the domain.
 OVER = np.linspace(0.0, 1.0, BAND_POINTS)
-# Where laws leave more than this of the table, as a mean square in deviations, it is said first.
+# Where laws leave more than this of the table, as a mean square in deviations, a warning comes first.
 ROUGHER = 2.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
 # of time, in distances that the table cannot tell, and in cells of value. Chosen on half of the sets
