@@ -72,9 +72,7 @@ class Verb:
         def options() -> list[Option]:
             words = described(written)
             parameters = inspect.signature(function, eval_str=True).parameters
-            return arranged(
-                [_option(param, *words.get(name, ("", ""))) for name, param in parameters.items()]
-            )
+            return arranged([_option(x, *words.get(name, ("", ""))) for name, x in parameters.items()])
 
         words = SECTION.split(written)[0]
         *_, shown = written.partition("\n\nExamples\n--------\n")

@@ -49,6 +49,7 @@ CURVE_STEPS = 13
 ONE = Fraction(1)
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
+FOOTNOTE = "From public numbers alone; no file was read"
 # How they are drawn.
 LINES: dict[str, tuple[str, Stroke]] = {
     "typical": ("error (noise and bias)", "solid"),
@@ -348,8 +349,5 @@ def plan_view(
         for name, (label, stroke) in LINES.items()
         if all(row[name] is not None for row in rows)
     ]
-    error, note = (
-        f"typical error at a point ({units})",
-        "From public numbers alone; no file was read",
-    )
-    return Curve(tuple(lines), against, error, title, note, logarithmic=True)
+    error = f"typical error at a point ({units})"
+    return Curve(tuple(lines), against, error, title, FOOTNOTE, logarithmic=True)

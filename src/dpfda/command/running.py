@@ -381,16 +381,6 @@ QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 SHOWN = 6
 
 
-@contextmanager
-def quietly(quiet: bool = True) -> Iterator[None]:
-    """Within it a dry run checks and says nothing."""
-    before = QUIET.set(quiet)
-    try:
-        yield
-    finally:
-        QUIET.reset(before)
-
-
 def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str]) -> None:
     """Say what a verb would do."""
     if QUIET.get():

@@ -78,10 +78,8 @@ class Points(NamedColumns):
             "domain": given.x_label or (ranges[0][0] if ranges else None),
             "domain_2": given.y_label or (ranges[1][0] if len(ranges) == 2 else None),
         }
-        return {
-            "domain_range": [(low, high) for _, low, high in ranges] or None,
-            "labels": present(words),
-        }
+        ends = [(low, high) for _, low, high in ranges] or None
+        return {"domain_range": ends, "labels": present(words)}
 
     def uses(self, given: Given) -> tuple[Uses, Uses]:
         counts, weights = counts_of(given), (read_weights(given) or ())[:1]

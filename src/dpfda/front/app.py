@@ -101,9 +101,7 @@ def _usage() -> Iterator[None]:
 def _elsewhere(flag: str | None) -> str:
     """The verbs that have an option which this one has not."""
     declared = declared_verbs() if flag else {}
-    names = [
-        name for name, verb in declared.items() if flag in {option.flag for option in verb.all_options()}
-    ]
+    names = [name for name, verb in declared.items() if flag in {x.flag for x in verb.all_options()}]
     shown = ", ".join(f"dpfda {name}" for name in names[:SHOWN])
     return shown + " and others" * (len(names) > SHOWN)
 

@@ -362,9 +362,9 @@ class MeanDesign(MeanQuestion):
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         chosen = designs.choose(problem, self.mechanism)
-        return (
-            designs.with_sides(chosen, distance_sides(chosen.components)) if self._has_sides else chosen
-        )
+        if self._has_sides:
+            chosen = designs.with_sides(chosen, distance_sides(chosen.components))
+        return chosen
 
     def on_cells(self, count: int) -> Self:
         """The same with at least so many equal cells, where there is a line and the size is public."""

@@ -327,9 +327,8 @@ class Plan(ABC):
         band = self.outlook_width(probability(level, "level"))
         facts = self.facts() | {"error": self._told_error}
         if band is not None:
-            facts["band"] = (
-                f"half-width {_in_words(band)} to be expected of the {self._band_said(level)}"
-            )
+            named = self._band_said(level)
+            facts["band"] = f"half-width {_in_words(band)} to be expected of the {named}"
         return facts
 
     def describe(self, level: float = LEVEL) -> str:

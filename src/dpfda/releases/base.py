@@ -27,8 +27,7 @@ from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate, certificate_to_json, said_by
 from dpfda.releases import entries as file
-from dpfda.releases.asked_bands import checked
-from dpfda.releases.bands import Asked, Band, Of, Variance
+from dpfda.releases.bands import Asked, Band, Of, Variance, checked
 from dpfda.releases.facts import report
 from dpfda.releases.files import free_name, other_kind, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid

@@ -272,13 +272,15 @@ class CombinedMean(Valued):
             how = f"estimate of one mean from all that {count} releases of it measured"
             names, numbers = ("first", "second"), {}
         average = self._lines_both and not self.jointly
+        grids = [leaf.grid_points for leaf in _leaves(self) if isinstance(leaf, MeanLine)]
+        unlike = not all(np.array_equal(grids[0], grid) for grid in grids)
         terms = "; ".join(f"{name}, {part.guarantee}" for name, part in zip(names, parts, strict=True))
         return Stated(
             f"The {how}. It was made of what had been published and cost nothing; the promise is for "
             "all parts together.",
             public=[f"the parts ({terms})"],
             noise="that of its parts",
-            first=[*self._unlike, *([APART] if self._on_unlike_grids else [])],
+            first=[*self._unlike, *([APART] if unlike else [])],
             remarks=[PROVED] if self._is_proved else [] if average else [INDEPENDENT],
             numbers=numbers,
         )
@@ -288,12 +290,6 @@ class CombinedMean(Valued):
         if self.jointly:
             return {"parts": f"{len(_leaves(self))}, estimated as one measurement", **unlike}
         return {"weights": f"{number(self.share)} and {number(1 - self.share)}", **unlike}
-
-    @property
-    def _on_unlike_grids(self) -> bool:
-        """Whether lines were measured at different points."""
-        grids = [leaf.grid_points for leaf in _leaves(self) if isinstance(leaf, MeanLine)]
-        return not all(np.array_equal(grids[0], grid) for grid in grids)
 
     @cached_property
     def _unlike(self) -> list[str]:

@@ -176,10 +176,6 @@ def one_scale(numbers: str) -> Entry:
     return Entry(read, write)
 
 
-def _numbers(written: object) -> tuple[float, ...]:
-    return tuple(map(encoding.number, encoding.sequence(written)))
-
-
 def _two(written: object) -> tuple[float, float]:
     first, second = encoding.floats(written).tolist()
     return first, second
@@ -187,7 +183,8 @@ def _two(written: object) -> tuple[float, float]:
 
 NUMBER, TEXT, NAME = entry(encoding.number), entry(encoding.text), entry(encoding.name)
 INTEGERS, FLOATS = entry(encoding.integers, list), entry(encoding.floats, np.ndarray.tolist)
-NUMBERS, ENDS = entry(_numbers, list), entry(_two, list)
+NUMBERS = entry(lambda written: tuple(map(encoding.number, encoding.sequence(written))), list)
+ENDS = entry(_two, list)
 NAMES = entry(lambda written: tuple(map(encoding.name, encoding.sequence(written))), list)
 SEQUENCE = entry(lambda written: tuple(encoding.sequence(written)), list)
 # An array to the bit, of any shape.

@@ -153,11 +153,8 @@ class LatticeRelease(Banded):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], parts: file.Held) -> Certificate:
-        noise, text = (
-            KNormNoise((1,), (parts["scale"],)),
-            stated_by_caller(readable(parts["sensitivity"])),
-        )
-        described = {"description": text}, {"name": "bernstein"}
+        noise, move = KNormNoise((1,), (parts["scale"],)), readable(parts["sensitivity"])
+        described = {"description": stated_by_caller(move)}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
     def _stated_bound(self) -> dict[str, object]:
@@ -171,9 +168,6 @@ class LatticeRelease(Banded):
     # Tables, pictures and words.
 
     def _default_points(self) -> Floats:
-        return self._band_points()
-
-    def _band_points(self) -> Floats:
         return lattice(max(1, round(BAND_POINTS ** (1 / self.dimensions)) - 1), self.domain_range)
 
     def view(self, level: float | None = LEVEL) -> View:

@@ -388,7 +388,7 @@ class OfMoments(OnBasis):
         return self.moments.added_noise(self.neighbours)
 
     def _checked(self) -> None:
-        """Refuse normal noise whose joint loss exceeds the stated one, or that is not charged jointly."""
+        """Refuse normal noise whose joint loss exceeds that stated, or that is not charged jointly."""
         normal = any(isinstance(noise.noise, GaussianNoise) for noise in self._all_noise)
         if normal != (ALL in self.certificate.stages):
             raise ValueError("normal noise, and no other, is charged together")

@@ -232,17 +232,8 @@ def survival_plan(
         if grid.late:
             # Of a unit's shares ends get half at most, and beginnings the other.
             tuning["halves"] = "ends and beginnings"
-        return ShareTable(
-            grid.size,
-            guarantee,
-            settings.unit.relation,
-            unit,
-            size,
-            noise,
-            words,
-            tuning,
-            halves(grid),
-        )
+        relation, parts = settings.unit.relation, halves(grid)
+        return ShareTable(grid.size, guarantee, relation, unit, size, noise, words, tuning, parts)
 
     chosen = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
     if followed is not None:

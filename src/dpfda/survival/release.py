@@ -422,8 +422,8 @@ class ReleasedSurvival(LifeCurve):
             f"Differences of mean times without an event up to {end}: {means}.",
         ]
         numbers: dict[str, object] = {
-            what: {name: item.to_json() for name, item in parts.items()}
-            for what, parts in estimates.items()
+            name: {group: item.to_json() for group, item in parts.items()}
+            for name, parts in estimates.items()
         }
         lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}
         return sentences, numbers | {"risk_differences_at": middle}, lines

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, lru_cache
 from gettext import GNUTranslations
+from operator import itemgetter
 from pathlib import Path
 from re import compile as pattern
 from string import Formatter
@@ -133,9 +134,7 @@ class Reader:
             if text[:1].isupper():
                 within = self._read(text[:1].lower() + text[1:], place, depth)
                 readings += [(named, text[:1].upper() + text[1:]) for named, text in within]
-            self._remembered[text, place] = min(
-                readings, key=lambda reading: reading[0], default=(0, None)
-            )
+            self._remembered[text, place] = min(readings, key=itemgetter(0), default=(0, None))
         return self._remembered[text, place]
 
     def _read(self, text: str, place: str, depth: int) -> Iterator[tuple[int, str]]:

@@ -176,10 +176,10 @@ def _named(options: Iterable[Option], values: Json, units: int) -> Columns:
         name, stated = option.name, values[option.name]
         if stated and option.metavar in BESIDE:
             texts = stated if isinstance(stated, list) else [stated]
-            for column, limits in read_covariates(
+            for column, range_ in read_covariates(
                 [x if ":" in x else f"{x}:a,b" for x in texts]
             ).items():
-                columns[column] = _at(limits, _mixed(len(columns)))
+                columns[column] = _at(range_, _mixed(len(columns)))
         elif stated and name == "time":
             columns[stated] = _at(span, -np.log(even(1)) * (0.9 - 0.6 * even(0)))
         elif stated and name == "start":

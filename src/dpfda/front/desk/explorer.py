@@ -230,15 +230,7 @@ class Imagined:
         chosen += ["--delta", form.delta] if exact(form.delta, "delta") else []
         chosen += ["--kernel", form.kernel] if form.kernel else []
         chosen += [] if form.neighbours == "replace-one" else ["--neighbours", form.neighbours]
-        plan = [
-            "dpfda",
-            "plan",
-            "--units",
-            str(form.curves),
-            "--points",
-            str(form.points),
-            *chosen,
-        ]
+        plan = ["dpfda", "plan", "--units", str(form.curves), "--points", str(form.points), *chosen]
         mean = ["dpfda", "mean", "curves.csv", *chosen, "--unit", shape.unit]
         mean += ["--x-label", shape.labels["domain"], "--y-label", shape.labels["value"]]
         return {
@@ -263,10 +255,8 @@ def explore() -> Answer:
     with alone():
         try:
             setting = Setting.read(request.args)
-            shown, values = (
-                _content(setting.imagine(), full or "words" in request.args),
-                setting.sent(),
-            )
+            shown = _content(setting.imagine(), full or "words" in request.args)
+            values = setting.sent()
         except DpfdaError as error:
             shown = {"unusable": typed(error)}
         if not full:

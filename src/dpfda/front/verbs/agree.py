@@ -135,9 +135,8 @@ def _sign(publication: Publication, args: Given) -> None:
         say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
         return
     signed.save(args.out, args.overwrite)
-    say(
-        f"{custodians.words(signed)}\nwritten: {args.out}\nNext: send it to all custodians; it is public"
-    )
+    text = custodians.words(signed)
+    say(f"{text}\nwritten: {args.out}\nNext: send it to all custodians; it is public")
 
 
 def _named(written: str | None) -> dict[str, object] | None:

@@ -163,8 +163,7 @@ def _number_or_word(text: str) -> float | str:
 def _check_band(release: Release, band: str, of: str | None) -> None:
     """Refuse a band that this kind of release does not state."""
     from dpfda.numerics.parameters import choice
-    from dpfda.releases.asked_bands import unstated
-    from dpfda.releases.bands import OFS
+    from dpfda.releases.bands import OFS, unstated
 
     stated = [claim.of for claim in release._claims()]
     if release._bandless or not stated:
@@ -202,10 +201,9 @@ def _read(path: Path, release: Release) -> Floats:
 
 
 def _derivative(release: Release) -> Release:
-    derive = getattr(release, "derivative", None)
-    if derive is None:
+    if not hasattr(release, "derivative"):
         raise ParameterError("--derivative", "be left out here", f"a {release._CALLED}")
-    derivative: Release = derive()
+    derivative: Release = release.derivative()
     return derivative
 
 

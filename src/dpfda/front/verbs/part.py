@@ -173,10 +173,8 @@ def _curves(
 
     stated = getattr(estimator, "covariates", None)
     covariates = stated_covariates(stated) if stated else ()
-    numbers = [
-        ("covariates", covariate.name) for covariate in covariates if covariate.bounds is not None
-    ]
-    labels = [("covariates", covariate.name) for covariate in covariates if covariate.bounds is None]
+    numbers = [("covariates", x.name) for x in covariates if x.bounds is not None]
+    labels = [("covariates", x.name) for x in covariates if x.bounds is None]
     labels += [("--by", by)] if by else []
     table = read(groups=groups, numbers=numbers, labels=labels)
     names = [name for _, name in (*numbers, *labels)]

@@ -13,7 +13,7 @@ import typer
 
 from dpfda.command import options as o
 from dpfda.command.functions import Declared, Verb, called
-from dpfda.command.running import BEFORE, quietly, say
+from dpfda.command.running import BEFORE, QUIET, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
@@ -76,8 +76,11 @@ class Planned:
         """Run the verb; a refusal names the release and stops the study."""
         if not quiet:
             say(f"release {self.place}: dpfda {self.verb.name} .. --out {self.out}")
-        with quietly(quiet):
+        before = QUIET.set(quiet)
+        try:
             status = self.call(*more)
+        finally:
+            QUIET.reset(before)
         if status:
             say(f"release {self.place} of the study ({self.verb.name}) stopped it", err=True)
             raise typer.Exit(status)

@@ -363,10 +363,8 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     rows = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
     repeated: list[bool] = []
     for item in items:
-        own, parts = (
-            (item.certificate.neighbours if isinstance(item, Released) else stated),
-            _parts(item),
-        )
+        own = item.certificate.neighbours if isinstance(item, Released) else stated
+        parts = _parts(item)
         counted = () if isinstance(item, Charge) else rows
         new = [
             cost for key, cost in parts

@@ -28,7 +28,7 @@ from dpfda.numerics.speed import remembered
 from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed
-from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, Loss, loss_of
+from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, loss_of
 from dpfda.privacy.guarantees import added
 
 # The profile is looked at this often from 0 to the largest loss, or to where it is less than SMALL, but
@@ -164,15 +164,12 @@ def _end(costs: Sequence[Cost]) -> Fraction:
     return min(ends)
 
 
-def _quick(loss: Loss) -> Loss:
-    """A loss whose profile is found at once: of a block with hardly any noise, a bound of it."""
-    if isinstance(loss, BlockLoss) and loss.epsilon > LARGEST_BLOCK:
-        return BlocksLoss(loss.epsilon, loss.rho)
-    return loss
-
-
 def _profile(costs: Sequence[Cost]) -> Callable[[Fraction], Fraction]:
-    losses = [_quick(cost.loss) for cost in costs]
+    losses = [cost.loss for cost in costs]
+    for place, loss in enumerate(losses):
+        if isinstance(loss, BlockLoss) and loss.epsilon > LARGEST_BLOCK:
+            # Of a block with hardly any noise: a bound of its profile, which is found at once.
+            losses[place] = BlocksLoss(loss.epsilon, loss.rho)
     if all(isinstance(loss, GaussianLoss) for loss in losses):
         rhos = [loss.rho for loss in losses if loss.rho is not None]
         return GaussianLoss(sum(rhos, Fraction(0))).delta

@@ -93,7 +93,7 @@ def record_from_json(written: Mapping[str, object]) -> Record:
     try:
         written = legible(dict(written))
         kind, cost, terms = text(written["kind"]), written["cost"], written["asked"]
-        passed = written.get("filter")
+        passed, unit = written.get("filter"), None if written["unit"] is None else text(written["unit"])
         amount = Amount.read(kind, mapping(written["budget"]))
         guarantee: Guarantee = KINDS[kind](*amount.values)
         return Record(
@@ -101,7 +101,7 @@ def record_from_json(written: Mapping[str, object]) -> Record:
             time=str(written["time"]),
             dataset=str(written["dataset"]),
             action=cast("Action", written["action"]),
-            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), _unit(written["unit"])),
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), unit),
             spent=Amount.read(kind, mapping(written["spent"])),
             cost=None if cost is None else Amount.read(kind, mapping(cost)),
             asked=None if terms is None else mapping(terms),
@@ -113,10 +113,6 @@ def record_from_json(written: Mapping[str, object]) -> Record:
         raise LedgerError(
             f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
         ) from error
-
-
-def _unit(written: object) -> str | None:
-    return None if written is None else text(written)
 
 
 def audit(records: Iterable[Record]) -> None:
