@@ -140,9 +140,8 @@ class Release(Published):
             # The cost of each stage is not stated exactly; the best of several runs cost more than one.
             noise_guarantees(certificate, noises)
             return release
-        certificate = checked_promise(
-            certificate, noises, release._parts(), getattr(release, "noise", None)
-        )
+        noise = getattr(release, "noise", None)
+        certificate = checked_promise(certificate, noises, release._parts(), noise)
         if certificate is not release.certificate:
             release = replace(release, certificate=certificate)  # type: ignore[type-var]
         return release
