@@ -31,13 +31,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
+from dpfda.releases.asked_bands import checked
 from dpfda.releases.bands import (
     DRAWS,
     Asked,
     Band,
     Of,
     check_level,
-    checked,
     largest_size,
     limits_of,
     settled,

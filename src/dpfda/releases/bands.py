@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,9 +36,6 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, probability, real, reals, shown, values_at
 from dpfda.numerics.specials import normal_quantile
 from dpfda.numerics.words import so_many
-
-if TYPE_CHECKING:
-    from dpfda.releases.published import Published
 
 DRAWS = 20_000
 # Draws are simulated in parts, and their number is limited by this many multiplications.
@@ -320,27 +317,3 @@ def stated_variance(variance: Variance | None, points: Floats) -> Floats | None:
     if callable(variance):
         return np.maximum(values_at(variance, "variance", points), 0.0)
     return np.full(points.shape, real(variance, "variance", 0.0, 1e200))
-
-
-def unstated(release: Published, of: str) -> str:
-    """Why a release states no such band."""
-    if of == "population":
-        return "What other units would add is not known for it."
-    noise = release._claims()[0].of == "noise"
-    about = f"Its band is about {'the privacy noise' if noise else 'noise and sampling together'}."
-    return about if of == "noise" else f"{release._unseen} {about}"
-
-
-def checked(release: Published, level: float, simultaneous: bool, of: Of | None, exact: bool) -> Asked:
-    """Which band of a release is asked for; the first that it states by default.
-
-    Raises ParameterError if the level is none, or the release states no such band.
-    """
-    level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
-    if check_of(of) not in (None, *stated):
-        words = f"be {' or '.join(map(repr, stated))} for this {release._CALLED}"
-        raise ParameterError("of", words, repr(of), unstated(release, str(of)))
-    if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
-        words = "be left out here: it is for $of, where what was measured is drawn as well"
-        raise ParameterError("exact", words, "True", of="noise")
-    return Asked(level, simultaneous, of or ("noise" if exact else stated[0]), exact)

@@ -27,7 +27,8 @@ from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate, certificate_to_json, said_by
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Of, Variance, checked
+from dpfda.releases.asked_bands import checked
+from dpfda.releases.bands import Asked, Band, Of, Variance
 from dpfda.releases.facts import report
 from dpfda.releases.files import free_name, other_kind, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
@@ -128,23 +129,20 @@ class Release(Published):
 
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        release = cls(**cls._entries(written, kernel))
-        if "certificate" not in {field.name for field in fields(release)}:  # type: ignore[arg-type]
-            release._checked()
-            return release
-        certificate = replace(release.certificate, bound=release._stated_bound())
-        release = replace(release, certificate=certificate)  # type: ignore[type-var]
-        release._checked()
-        certificate, noises = release.certificate, release._added_noise()
-        if written.get("schema_version", 1) == 1 or "selected" in release.about:
+        item = cls(**cls._entries(written, kernel))
+        if "certificate" not in {field.name for field in fields(item)}:  # type: ignore[arg-type]
+            item._checked()
+            return item
+        certificate = replace(item.certificate, bound=item._stated_bound())
+        item = replace(item, certificate=certificate)  # type: ignore[type-var]
+        item._checked()
+        certificate, noises = item.certificate, item._added_noise()
+        if written.get("schema_version", 1) == 1 or "selected" in item.about:
             # The cost of each stage is not stated exactly; the best of several runs cost more than one.
             noise_guarantees(certificate, noises)
-            return release
-        noise = getattr(release, "noise", None)
-        certificate = checked_promise(certificate, noises, release._parts(), noise)
-        if certificate is not release.certificate:
-            release = replace(release, certificate=certificate)  # type: ignore[type-var]
-        return release
+            return item
+        certificate = checked_promise(certificate, noises, item._parts(), getattr(item, "noise", None))
+        return item if certificate is item.certificate else replace(item, certificate=certificate)  # type: ignore[type-var]
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:

@@ -41,7 +41,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.caveats import OVERLAP, Caveat
 from dpfda.privacy.caveats import joined as joined_caveats
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import WHOLE, Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import added, largest
 from dpfda.privacy.words import claim, number
@@ -52,7 +52,7 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.distance import average_at_most
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import ORDINARY, PROVED, MeanLine
-from dpfda.releases.pooled_mean import ReleasedPooledMean
+from dpfda.releases.pooled_line import PooledLine
 from dpfda.views import Curve
 
 # Format of the mean itself; those derived from it know more, and have formats of their own.
@@ -74,7 +74,7 @@ class CombinedMean(Valued):
 
     Parameters
     ----------
-    first, second : ReleasedFunction, ReleasedPooledMean or CombinedMean
+    first, second : ReleasedFunction, PooledLine or CombinedMean
         Of one mean, on one domain, from different charges.
     certificate : Certificate
         Of both together.
@@ -133,15 +133,8 @@ class CombinedMean(Valued):
         filled = {name: value for name, value in {**one, **other}.items() if name == "missing"}
         return {name: value for name, value in one.items() if other.get(name) == value} | filled
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.first.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the first one's curves."""
-        return self.first.grid_points
+    domain_range = said_by("first.domain_range", "Ends of the domain.")
+    grid_points = said_by("first.grid_points", "Public grid (m,) of the first one's curves.")
 
     def _band_points(self) -> Floats:
         return self.first._band_points()
@@ -177,7 +170,7 @@ class CombinedMean(Valued):
 
     @property
     def _has_sparse(self) -> bool:
-        return any(isinstance(leaf, ReleasedPooledMean) for leaf in _leaves(self))
+        return any(isinstance(leaf, PooledLine) for leaf in _leaves(self))
 
     def _in_units(self, shares: Floats, at: Floats) -> Floats:
         """Shares of the bounds on the common grid, in the units of the data at points (k,)."""
@@ -322,7 +315,7 @@ def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
 
 def measured(release: Leaf) -> Measured:
     """What a release was estimated from; of a pooled mean the error of sampling is in its noise."""
-    if isinstance(release, ReleasedPooledMean):
+    if isinstance(release, PooledLine):
         return Measured(*release._estimate.measured, math.inf)
     return Measured(release._curve_model, release._measured, release.count)
 
@@ -355,7 +348,7 @@ def _joinable(*parts: Averaged) -> bool:
 
 
 def _knows_bounds_alone(leaf: Leaf) -> bool:
-    if isinstance(leaf, ReleasedPooledMean):
+    if isinstance(leaf, PooledLine):
         return leaf.public_units is not None
     return (
         leaf._FORMAT == PLAIN
@@ -403,7 +396,7 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
     return {"description": " and ".join(dict.fromkeys(words))}
 
 
-Leaf = MeanLine | ReleasedPooledMean
+Leaf = MeanLine | PooledLine
 Averaged = Leaf | CombinedMean
-PARTS = file.part(MeanLine, ReleasedPooledMean, CombinedMean)
+PARTS = file.part(MeanLine, PooledLine, CombinedMean)
 CombinedMean._ENTRIES = {"first": PARTS, "second": PARTS}

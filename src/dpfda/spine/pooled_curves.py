@@ -36,7 +36,8 @@ from dpfda.records.observations import (
     observations_from_long,
 )
 from dpfda.releases.base import Release
-from dpfda.releases.pooled_mean import ReleasedPooledMean, bound_words
+from dpfda.releases.pooled_line import bound_words
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.curves import grid_of

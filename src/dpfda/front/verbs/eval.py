@@ -163,7 +163,8 @@ def _number_or_word(text: str) -> float | str:
 def _check_band(release: Release, band: str, of: str | None) -> None:
     """Refuse a band that this kind of release does not state."""
     from dpfda.numerics.parameters import choice
-    from dpfda.releases.bands import OFS, unstated
+    from dpfda.releases.asked_bands import unstated
+    from dpfda.releases.bands import OFS
 
     stated = [claim.of for claim in release._claims()]
     if release._bandless or not stated:

@@ -18,7 +18,7 @@ from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
 from dpfda.numerics.words import several
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.privacy.words import number
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
@@ -198,10 +198,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
         """Ends of time."""
         return self.cells.domain_range
 
-    @property
-    def grid_points(self) -> Floats:
-        """Points (m,) at which the bounds are stated."""
-        return self.cells.grid_points
+    grid_points = said_by("cells.grid_points", "Points (m,) at which the bounds are stated.")
 
     @cached_property
     def _posterior(self) -> Posterior:
