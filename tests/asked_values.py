@@ -19,5 +19,5 @@ class AskedValues(ConditionalValues):
         """The noise value of a query, and what was drawn for it last; None where nothing was."""
         before = len(self.draws)
         self.draws.extend(self.reserve([query]))
-        rounded = self.known(query, self.draws.append)
+        rounded = self.noise_of(query, self.draws.append)
         return rounded, self.draws[-1] if len(self.draws) > before else None

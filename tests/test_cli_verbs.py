@@ -151,7 +151,7 @@ def test_every_option_of_a_verb_has_words():
     silent = {
         (name, option.flag or option.name)
         for name, verb in declared_verbs().items()
-        for option in verb.told()
+        for option in verb.all_options()
         if len(option.help.split()) < 2
     }
     assert silent == set()

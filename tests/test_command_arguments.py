@@ -206,7 +206,7 @@ def lines() -> Iterator[tuple[str, list[str]]]:
             if not word.startswith("--") and (place == 0 or not given[place - 1].startswith("--")):
                 for text in TEXTS:
                     yield name, [*name.split(), *given[:place], text, *given[place + 1 :]]
-        for option in verb.told():
+        for option in verb.all_options():
             if not option.flag or option.type is bool:
                 continue
             for text in TEXTS:

@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_letter_means_one_option_of_a_verb(name):
-    letters = [SHORT[option.flag] for option in VERBS[name].told() if option.flag in SHORT]
+    letters = [SHORT[option.flag] for option in VERBS[name].all_options() if option.flag in SHORT]
     assert len(set(letters)) == len(letters)
     assert "-h" not in letters
 
@@ -115,9 +115,9 @@ def test_every_verb_that_reads_records_takes_a_pipe(folder):
     setting = ("-e", 1, "-b", 0, 1, "-o", "piped.json")
     assert run("mean", "-", *setting, input=content).exit_code == 0
     for name, verb in VERBS.items():
-        (file,) = [option for option in verb.told() if option.name == "file" and not option.flag] or [
-            None
-        ]
+        (file,) = [
+            option for option in verb.all_options() if option.name == "file" and not option.flag
+        ] or [None]
         if file is not None and not name.startswith(("ledger", "part")):
             assert "standard input" in file.help, name
 
@@ -201,10 +201,10 @@ def test_every_verb_that_reads_records_takes_a_pipe(folder):
     ],
 )
 def test_parts_are_said_as_they_are_typed_and_as_python_writes_them(error, words, python):
-    assert typed(error, VERBS["covariance"].told()) == words
+    assert typed(error, VERBS["covariance"].all_options()) == words
     assert str(error) == python
     # What comes back from a worker, which is copied as by pickle, has its parts.
-    assert typed(deepcopy(error), VERBS["covariance"].told()) == words
+    assert typed(deepcopy(error), VERBS["covariance"].all_options()) == words
 
 
 @pytest.mark.parametrize("name", ["$none", "$groups", "$place", "$bounds", "${found}", "it's $long"])
@@ -227,7 +227,7 @@ def test_an_error_under_another_name_keeps_the_rest():
     assert str(other) == "--d must be positive; found 0. Use solver='sums'. [Theorem]"
     assert (error.parameter, other.parameter, other.theorem) == ("delta", "--d", "Theorem")
     assert (other.constraint, other.remedy) == ("be positive", "Use solver='sums'. [Theorem]")
-    assert typed(other, VERBS["regress"].told()).endswith("Use --solver sums. [Theorem]")
+    assert typed(other, VERBS["regress"].all_options()).endswith("Use --solver sums. [Theorem]")
 
 
 def named(said):
@@ -333,10 +333,10 @@ def test_what_an_error_tells_to_do_can_be_typed(wrong):
         other = {
             option.flag
             for words in re.findall(r"dpfda ((?:ledger )?[a-z]+)", said)
-            for option in (VERBS[words].told() if words in VERBS else ())
+            for option in (VERBS[words].all_options() if words in VERBS else ())
         }
         flags, python = named(said)
-        known = {option.flag for option in VERBS[name].told()} | other
+        known = {option.flag for option in VERBS[name].all_options()} | other
         assert flags <= known, (line, said)
         assert not python, (line, said)
         assert not re.search(r"\b[a-z]+_[a-z_]+\b", said), (line, said)

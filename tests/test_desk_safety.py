@@ -197,7 +197,7 @@ def test_a_page_of_what_ends_meanwhile_is_of_one_moment(visitor, monkeypatch):
     visitor.publish(number)
     states = [None, *[Said(0)] * 9]
     state = property(lambda self: states.pop(0), lambda *ignored: None)
-    monkeypatch.setattr(Publication, "said", state, raising=False)
+    monkeypatch.setattr(Publication, "outcome", state, raising=False)
     shown = visitor.get(f"/published/{number}")
     assert "is being made" in said(shown)
     assert 'http-equiv="refresh"' in shown.text

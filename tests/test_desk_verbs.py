@@ -33,8 +33,8 @@ def visitor(folder, visit):
 
 def filled(verb):
     """The form of a verb, filled in as a line that works has it."""
-    line, form, fields = [*LINES[verb][1:]], {}, {x.option.flag: x for x in
-                                                  fields_of(published()[verb].told())}  # fmt: skip
+    line, form = [*LINES[verb][1:]], {}
+    fields = {x.option.flag: x for x in fields_of(published()[verb].all_options())}
     while line:
         flag = line.pop(0)
         values = [
@@ -58,7 +58,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     form = filled(verb)
     page = visitor.get(f"/ask/{verb}")
     assert page.status_code == 200
-    for field in fields_of(published()[verb].told()):
+    for field in fields_of(published()[verb].all_options()):
         assert f'name="{field.name}' in page.text
     # No label is of another field.
     ids = re.findall(r' id="([\w-]+)"', page.text)
@@ -78,7 +78,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert example(draft, folder, {UNITS: "500", "points": "24"}).title.startswith("Made up: ")
     assert spent(folder) == 0
     # What was said is still there.
-    kept = read_fields(fields_of(published()[verb].told()), Sent(form), "made")
+    kept = read_fields(fields_of(published()[verb].all_options()), Sent(form), "made")
     assert visitor.desk.draft.chosen == kept
     asked = visitor.get(f"/ask/{verb}").text
     for value in kept.values():

@@ -56,7 +56,7 @@ def test_it_is_a_page_of_the_desk(explorer):
 
 
 def test_it_takes_no_file():
-    names = {option.flag for option in declared_verbs()["explore"].told()}
+    names = {option.flag for option in declared_verbs()["explore"].all_options()}
     assert names == {"--port", "--no-browser"}
     fields = set(Setting.__dataclass_fields__)
     assert fields == {

@@ -46,7 +46,7 @@ def said() -> tuple[dict[str, set], dict[str, set]]:
     """Forms of values and words of all options by their names."""
     forms, words = defaultdict(set), defaultdict(set)
     for verb in declared_verbs().values():
-        for option in verb.told():
+        for option in verb.all_options():
             if option.flag:
                 kind = re.sub(r"<class '|'>| \| None", "", str(option.type))
                 forms[option.flag].add("flag" if option.type is bool else (option.metavar, kind))

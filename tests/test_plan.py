@@ -576,10 +576,10 @@ def test_a_plan_takes_every_public_option_of_the_verb():
             continue
         public = {
             option.name: (option.flag, option.type)
-            for option in verb.told()
+            for option in verb.all_options()
             if option.panel not in (o.READING, o.OUTPUT) and option.name not in private
         }
-        planned = {each.name: (each.flag, each.type) for each in verbs[f"plan {name}"].told()}
+        planned = {each.name: (each.flag, each.type) for each in verbs[f"plan {name}"].all_options()}
         assert public.items() <= planned.items(), name
         assert not {"file", "ledger", "out"} & set(planned)
 

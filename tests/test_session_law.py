@@ -317,7 +317,7 @@ class Forgetful(ConditionalValues):
         super().__init__(scales, degrees=degrees)
         self.scales = scales
 
-    def known(self, query: tuple[int, ...], keep: Keep) -> int:
+    def noise_of(self, query: tuple[int, ...], keep: Keep) -> int:
         return AskedValues(self.scales).value(query)[0]
 
 

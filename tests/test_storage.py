@@ -14,6 +14,7 @@ from dpfda import Domain, PrivateMean, load
 from dpfda.errors import StorageError
 from dpfda.privacy.certificates import guarantee_from_json, guarantee_to_json
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.publication.custody import Agreement, Answer, Card, Keys, Part, Roll
 from dpfda.releases.files import check_writable, write_text
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import SCHEMA_VERSION
@@ -206,6 +207,14 @@ class TestDamage:
         saved.write_text(content)
         with pytest.raises(StorageError, match="must be a dpfda release; found another kind of file"):
             load(saved)
+
+    @pytest.mark.parametrize("kind", [Agreement, Card, Keys, Part, Roll, Answer])
+    def test_files_of_custodians_are_told_for_what_they_are(self, saved: Path, kind: Any) -> None:
+        saved.write_text(json.dumps({"format": kind.FORMAT}))
+        with pytest.raises(StorageError) as error:
+            load(saved)
+        what = str(error.value).partition("must be a dpfda release; found ")[2]
+        assert what.startswith(("a custodian's ", "an agreement of custodians", "a roll of custodians"))
 
     @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, "1", None, 0])
     def test_other_schemas_are_refused(self, saved: Path, version: Any) -> None:

@@ -61,7 +61,7 @@ def test_every_verb_that_publishes_has_a_dry_run() -> None:
     publishing = [verb for verb in declared_verbs().values() if isinstance(verb, Publication)]
     assert len(publishing) > 9
     for verb in publishing:
-        assert "--dry-run" in {option.flag for option in verb.told()}, verb.name
+        assert "--dry-run" in {option.flag for option in verb.all_options()}, verb.name
 
 
 def test_a_dry_run_reads_the_header_and_no_record(folder: Path) -> None:

@@ -47,17 +47,17 @@ def read_covariates(texts: Sequence[str]) -> dict[str, Known]:
     ParameterError
         If one has another form, or a name comes twice.
     """
-    found: dict[str, Known] = {}
+    covariates: dict[str, Known] = {}
     for text in texts:
         ends = _ends(text)
-        name, known = _labels(text) if ends is None else (ends[0], ends[1:])
-        if not name or name in found or not known:
+        name, public = _labels(text) if ends is None else (ends[0], ends[1:])
+        if not name or name in covariates or not public:
             remedy = "They are public and never read from the data. Example: --covariate age:20:80"
             raise ParameterError(
                 "--covariate", "be NAME:LO:HI or NAME:A,B,.., each name once", repr(text), remedy
             )
-        found[name] = known
-    return found
+        covariates[name] = public
+    return covariates
 
 
 def one_of(name: str) -> str:
@@ -68,7 +68,7 @@ def one_of(name: str) -> str:
 def by_kind(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Covariates with bounds, and those with levels."""
     named = read_covariates(texts)
-    numbers = [name for name, known in named.items() if isinstance(known, tuple)]
+    numbers = [name for name, public in named.items() if isinstance(public, tuple)]
     return numbers, [name for name in named if name not in numbers]
 
 
@@ -101,65 +101,65 @@ def read_by(text: str) -> tuple[str, tuple[str, ...]]:
     return read_labels(text, "--by") if "," in text.rpartition(":")[2] else (text, ())
 
 
-def read_weights(given: Given) -> tuple[str, float] | None:
+def read_weights(args: Given) -> tuple[str, float] | None:
     """The column of --weights and the largest one. Raises ParameterError if it has another form."""
-    if getattr(given, "survey_weights", None) is None:
+    if getattr(args, "survey_weights", None) is None:
         return None
-    name, _, largest = given.survey_weights.rpartition(":")
+    name, _, largest = args.survey_weights.rpartition(":")
     try:
-        found = float(largest) if name else 0.0
+        weight = float(largest) if name else 0.0
     except ValueError:
-        found = 0.0
-    if not 0 < found < math.inf:
+        weight = 0.0
+    if not 0 < weight < math.inf:
         remedy = (
             "The largest weight is public, and never read from the data. Example: --weights weight:5"
         )
-        raise ParameterError("--weights", "be COLUMN:LARGEST", repr(given.survey_weights), remedy)
-    return name, found
+        raise ParameterError("--weights", "be COLUMN:LARGEST", repr(args.survey_weights), remedy)
+    return name, weight
 
 
-def weights_planned(given: Given) -> dict[str, float]:
-    """What a plan is told of survey weights."""
-    named = read_weights(given)
+def weights_planned(args: Given) -> dict[str, float]:
+    """Survey weights as a parameter of a plan."""
+    named = read_weights(args)
     return {} if named is None else {"max_weight": named[1]}
 
 
-def weights_taken(given: Given, columns: Sequence[Floats] | Floats) -> dict[str, Weights]:
+def weights_taken(args: Given, columns: Sequence[Floats] | Floats) -> dict[str, Weights]:
     """Survey weights, for fit, where there are any: the last of the columns."""
     from dpfda.records.weights import Weights
 
-    named = read_weights(given)
+    named = read_weights(args)
     return {} if named is None else {"weights": Weights(columns[-1], named[1])}
 
 
-def ends(given: Given) -> tuple[float, float] | None:
+def ends(args: Given) -> tuple[float, float] | None:
     """The ends of --domain as numbers; with dates, in days since the first."""
     from dpfda.records.cells import Dates
 
-    stated = getattr(given, "dates", None)
+    stated = getattr(args, "dates", None)
     dates = None if stated is None else Dates(stated)
-    if given.domain is None:
+    if args.domain is None:
         return None
-    first, last = given.domain
+    first, last = args.domain
     if dates is not None:
         return 0.0, dates.since(first, "--domain").until(last, "--domain")
     try:
         return float(first), float(last)
     except ValueError:
-        more = "; dates need --dates." if hasattr(given, "dates") else ""
-        remedy, found = f"Example: --domain 0 24{more}", f"{first!r} {last!r}"
-        raise ParameterError("--domain", "be two numbers", found, remedy) from None
+        more = "; dates need --dates." if hasattr(args, "dates") else ""
+        remedy, text = f"Example: --domain 0 24{more}", f"{first!r} {last!r}"
+        raise ParameterError("--domain", "be two numbers", text, remedy) from None
 
 
-def read_levels(given: Given) -> dict[str, object]:
+def read_levels(args: Given) -> dict[str, object]:
     """Levels of quantiles, with commas between them, as numbers."""
-    if given.levels is None:
+    if args.levels is None:
         return {}
     try:
-        return {"levels": [float(part) for part in given.levels.split(",")]}
+        return {"levels": [float(part) for part in args.levels.split(",")]}
     except ValueError:
         words = "be numbers between 0 and 1, with commas between them"
-        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
+        raise ParameterError("--levels", words, repr(args.levels), "Example: 0.1,0.5,0.9") from None
 
 
 def parse_points(text: str, option: str) -> list[float]:

@@ -62,17 +62,17 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
         "module:Class" of the estimator, then of those that its docstring refers to. One without a
         constructor of its own has that of the next.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     while len(homes) > 1 and not _parameters(homes[0]):
         homes = homes[1:]
     own = _parameters(homes[0]) if homes else {}
     for part in (*(_parameters(home) for name, home in GATHERED.items() if name in own), own):
-        found = part | found
+        parameters = part | parameters
     for home in homes:
-        for name, each in _parameters(home).items():
-            if name in found and not found[name].words:
-                found[name] = replace(each, default=found[name].default)
-    return found
+        for name, parameter in _parameters(home).items():
+            if name in parameters and not parameters[name].words:
+                parameters[name] = replace(parameter, default=parameters[name].default)
+    return parameters
 
 
 @cache
@@ -83,41 +83,41 @@ def _parameters(home: str) -> dict[str, Parameter]:
     source = pkgutil.get_data(root, "/".join(parts) + ".py")
     if source is None:
         raise ModuleNotFoundError(module)
-    (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
-    words = described(ast.get_docstring(found) or "")
-    made: dict[str, Parameter] = {}
-    for key, default in _defaults(found):
-        kind, said = words.get(key, ("", ""))
+    (node,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
+    words = described(ast.get_docstring(node) or "")
+    parameters: dict[str, Parameter] = {}
+    for key, default in _defaults(node):
+        kind, text = words.get(key, ("", ""))
         choices = re.findall(r"['\"]([\w-]+)['\"]", kind) if kind[:1] == "{" else ()
-        made[key] = Parameter("" if said.startswith(ELSEWHERE) else said, tuple(choices), default)
-    return made
+        parameters[key] = Parameter("" if text.startswith(ELSEWHERE) else text, tuple(choices), default)
+    return parameters
 
 
-def _defaults(found: ast.ClassDef) -> list[tuple[str, object]]:
+def _defaults(node: ast.ClassDef) -> list[tuple[str, object]]:
     """Parameters of a constructor, or fields of a frozen object, and their defaults where literal."""
-    written = [n.args for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+    written = [n.args for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
     if written:
         (own,) = written
-        names = [each.arg for each in (*own.args[1:], *own.kwonlyargs)]
-        given: list[ast.expr | None] = [*own.defaults, *own.kw_defaults]
-        given = [*[None] * (len(names) - len(given)), *given]
+        names = [argument.arg for argument in (*own.args[1:], *own.kwonlyargs)]
+        values: list[ast.expr | None] = [*own.defaults, *own.kw_defaults]
+        values = [*[None] * (len(names) - len(values)), *values]
     else:
-        stated = [n for n in found.body if isinstance(n, ast.AnnAssign)]
+        stated = [n for n in node.body if isinstance(n, ast.AnnAssign)]
         fields = [n for n in stated if "ClassVar" not in ast.unparse(n.annotation)]
-        names, given = [ast.unparse(n.target) for n in fields], [n.value for n in fields]
-    literal = [each.value if isinstance(each, ast.Constant) else None for each in given]
+        names, values = [ast.unparse(n.target) for n in fields], [n.value for n in fields]
+    literal = [value.value if isinstance(value, ast.Constant) else None for value in values]
     return [*zip(names, literal, strict=True)]
 
 
 def described(docstring: str) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in a numpydoc docstring."""
     _, _, after = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     for part in re.split(r"\n(?=\S)", SECTION.split(after)[0]):
         header, _, words = part.partition("\n")
         names, _, kind = header.partition(" : ")
-        found |= {name.strip(): (kind, " ".join(words.split())) for name in names.split(",")}
-    return found
+        texts |= {name.strip(): (kind, " ".join(words.split())) for name in names.split(",")}
+    return texts
 
 
 # What a person typed, by the names of the parameters.
@@ -183,17 +183,17 @@ class Option:
     usual: str = ""
     standing: object = REQUIRED
 
-    def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
+    def worded(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
         """The option with the words, the choices and the default of an estimator's parameter."""
-        known = parameters.get(self.name, Parameter())
+        parameter = parameters.get(self.name, Parameter())
         return replace(
             self,
-            help=self.help.replace(DOCSTRING, _typed(known.words, flags)),
-            metavar=self.metavar or "|".join(known.choices) or self.name.upper(),
-            default=known.default if self.default is THEIRS else self.default,
+            help=self.help.replace(DOCSTRING, _typed(parameter.words, flags)),
+            metavar=self.metavar or "|".join(parameter.choices) or self.name.upper(),
+            default=parameter.default if self.default is THEIRS else self.default,
         )
 
-    def kept(self) -> Option:
+    def remembered(self) -> Option:
         """The option where a state keeps what was typed first: it need not be typed again."""
         default = None if self.default is REQUIRED else self.default
         return replace(self, default=None, usual=str(default or ""), standing=default)
@@ -211,18 +211,18 @@ class Option:
 
     def completed(self, ctx: typer.Context, incomplete: str) -> list[str]:
         """Words that it may be and that begin so: choices, or what is public of what was typed."""
-        known = self.choices or OFFERED.get(self.name, _columns)(ctx.params)
-        return [word for word in known if word.startswith(incomplete)]
+        words = self.choices or OFFERED.get(self.name, _columns)(ctx.params)
+        return [word for word in words if word.startswith(incomplete)]
 
     def read(self, typed: Any) -> object:
-        """What was typed as what it stands for. Raises ParameterError if it is of another kind."""
+        """The typed text as a value. Raises ParameterError if it is of another type."""
         kinds = get_args(self.type)
         if typed is None or typed == ():
             return typed
         if get_origin(self.type) is list:
-            return [self._read(kinds[0], each) for each in typed]
+            return [self._read(kinds[0], value) for value in typed]
         if kinds:
-            return tuple(self._read(own, each) for own, each in zip(kinds, typed, strict=True))
+            return tuple(self._read(own, value) for own, value in zip(kinds, typed, strict=True))
         return self._read(self.type, typed)
 
     def _read(self, kind: type, typed: object) -> object:
@@ -230,8 +230,8 @@ class Option:
             return typed if isinstance(typed, kind) else kind(typed)
         except ValueError:
             remedy = f"Write {self.flag} {self.metavar}." if self.flag else ""
-            found, name = repr(str(typed)), self.flag or self.metavar
-            raise ParameterError(name, KINDS[kind], found, remedy) from None
+            fault, name = repr(str(typed)), self.flag or self.metavar
+            raise ParameterError(name, KINDS[kind], fault, remedy) from None
 
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""
@@ -268,9 +268,9 @@ def _datasets(typed: Mapping[str, object]) -> Sequence[str]:
     """
     from dpfda.privacy.ledger import Ledger, named_once
 
-    given = typed["ledger"] if "ledger" in typed else typed.get("file")
+    path = typed["ledger"] if "ledger" in typed else typed.get("file")
     try:
-        file = Path(str(given)) if given else named_once().ledger
+        file = Path(str(path)) if path else named_once().ledger
         return () if file is None else Ledger(file).datasets()
     except (DpfdaError, OSError):
         return ()
@@ -297,7 +297,7 @@ def _typed(words: str, flags: Mapping[str, str]) -> str:
 
     def name(match: re.Match[str]) -> str:
         parameter, _, value = match[1].partition("=")
-        known = flags.get(parameter, "")
-        return f"{known} {value.strip(QUOTES)}".strip() if known else match[1]
+        flag = flags.get(parameter, "")
+        return f"{flag} {value.strip(QUOTES)}".strip() if flag else match[1]
 
     return re.sub(r"`+([^`]+)`+", name, words)

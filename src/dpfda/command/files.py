@@ -78,20 +78,20 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
     ParameterError
         If a name is no plain line of words.
     """
-    said = {"domain": (x_label, "--x-label"), "value": (y_label, "--y-label")}
-    told = {key: plain_words(words, flag) for key, (words, flag) in said.items() if words is not None}
+    labels = {"domain": (x_label, "--x-label"), "value": (y_label, "--y-label")}
+    words = {key: plain_words(text, flag) for key, (text, flag) in labels.items() if text is not None}
 
     def renamed(entry: object) -> object:
         if isinstance(entry, list):
-            return [renamed(each) for each in entry]
+            return [renamed(item) for item in entry]
         if not isinstance(entry, dict):
             return entry
-        made: Json = {key: renamed(each) for key, each in entry.items()}
-        if isinstance(made.get("about"), dict):
-            made["about"] |= told
-        return made
+        copy: Json = {key: renamed(value) for key, value in entry.items()}
+        if isinstance(copy.get("about"), dict):
+            copy["about"] |= words
+        return copy
 
-    if not told:
+    if not words:
         return release
     written = renamed(release.to_json())
     assert isinstance(written, dict)  # noqa: S101 - for the type checker
@@ -148,12 +148,12 @@ def _ends(path: Path) -> str:
 
 def _elsewhere(other: str, path: Path, outputs: Mapping[str, Path | None]) -> str:
     """How what a name promises is written: by another option of the verb, or by another verb."""
-    flag, verb, known = {
+    flag, verb, endings = {
         "table": ("--csv", "eval F.json --csv", (".csv",)),
         "picture": ("--plot", "plot F.json --plot", PICTURES),
         "page": ("", "report F.json --out", (".html", ".htm")),
     }[other]
-    named = path if _ends(path) in known else path.with_suffix(known[0])
+    named = path if _ends(path) in endings else path.with_suffix(endings[0])
     if flag in outputs:
         return f"For a {other} write {flag} {named} beside it."
     return f"For a {other} of a release: dpfda {verb} {named}."

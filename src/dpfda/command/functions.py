@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from dpfda.command.declared import REQUIRED, SECTION, Given, Option, described
-from dpfda.command.options import PARAMETERS, SHARED, told
+from dpfda.command.options import PARAMETERS, SHARED, arranged
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded, note
 from dpfda.numerics.errors import ParameterError
 
@@ -41,7 +41,7 @@ class Verb:
         As it is typed.
     help : str
         What it does.
-    told : callable
+    all_options : callable
         The options as they are shown; asked for when it is run or explained.
     run : callable
         Takes what was given.
@@ -53,7 +53,7 @@ class Verb:
 
     name: str
     help: str
-    told: Callable[[], Sequence[Option]]
+    all_options: Callable[[], Sequence[Option]]
     run: Callable[[Given], None]
     examples: Sequence[str] = ()
     panel: str | None = None
@@ -70,15 +70,15 @@ class Verb:
         written = inspect.getdoc(function) or ""
 
         def options() -> list[Option]:
-            said = described(written)
+            words = described(written)
             parameters = inspect.signature(function, eval_str=True).parameters
-            return told([_option(each, *said.get(name, ("", ""))) for name, each in parameters.items()])
+            return arranged([_option(x, *words.get(name, ("", ""))) for name, x in parameters.items()])
 
         words = SECTION.split(written)[0]
         *_, shown = written.partition("\n\nExamples\n--------\n")
         examples = [" ".join(line.split()) for line in re.split(r"\n(?=\S)", shown) if line]
         name = function.__name__.rstrip("_")
-        return cls(name, words, options, lambda given: function(**vars(given)), examples, panel)
+        return cls(name, words, options, lambda args: function(**vars(args)), examples, panel)
 
 
 def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:
@@ -87,13 +87,13 @@ def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:
     if isinstance(kind, UnionType):
         (kind,) = set(get_args(kind)) - {NoneType}
     sets = PARAMETERS[name].sets if name in PARAMETERS else ()
-    known = SHARED.get(name) or Option(name, "--" + name.replace("_", "-"), sets=sets)
+    option = SHARED.get(name) or Option(name, "--" + name.replace("_", "-"), sets=sets)
     flag, metavar, variable = WRITTEN.fullmatch(written).groups()  # type: ignore[union-attr]
     if words:
-        known = replace(known, metavar=metavar, help=words, envvar=variable)
+        option = replace(option, metavar=metavar, help=words, envvar=variable)
     return replace(
-        known,
-        flag=flag or known.flag if parameter.kind is parameter.KEYWORD_ONLY else "",
+        option,
+        flag=flag or option.flag if parameter.kind is parameter.KEYWORD_ONLY else "",
         type=kind,
         default=parameter.default,
     )
@@ -126,10 +126,10 @@ def plainly_read(parameters: Sequence[Parameter]) -> list[Parameter]:
 
     Typer's own reader is a fourth of the time of a small command, and its errors say no value.
     """
-    for each in parameters:
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
-        each.process_value = partial(_process, each)  # type: ignore[method-assign]
+    for param in parameters:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+        param.process_value = partial(_process, param)  # type: ignore[method-assign]
     return list(parameters)
 
 
@@ -142,15 +142,15 @@ def _process(parameter: Parameter, context: Context, value: object) -> object:
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
 
 
-def _given(options: Sequence[Option], typed: Mapping[str, object]) -> Given:
+def _read_args(options: Sequence[Option], typed: Mapping[str, object]) -> Given:
     """What was typed, read; of options that a state keeps with defaults, and in ``typed`` without.
 
     Raises ParameterError where it cannot be read.
     """
     read = {option.name: option.read(typed[option.name]) for option in options}
-    kept = {option.name: option.otherwise for option in options if option.standing is not REQUIRED}
-    own = {name: read[name] for name in kept if read[name] not in (None, ())}
-    return Given(**read | kept | own | ({"typed": own} if kept else {}))
+    usual = {option.name: option.otherwise for option in options if option.standing is not REQUIRED}
+    own = {name: read[name] for name in usual if read[name] not in (None, ())}
+    return Given(**read | usual | own | ({"typed": own} if usual else {}))
 
 
 class Plain(TyperCommand):
@@ -164,9 +164,9 @@ class Plain(TyperCommand):
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
         if ctx.resilient_parsing and args and args[-1][:1] == "-":
             args = args[:-1]
-        for each in self.params if "--dry-run" in args else ():
+        for param in self.params if "--dry-run" in args else ():
             # It writes nothing.
-            each.required = each.required and each.name != "out"
+            param.required = param.required and param.name != "out"
         if not ctx.resilient_parsing:
             self._check_values(ctx, args)
         try:
@@ -174,34 +174,34 @@ class Plain(TyperCommand):
         except Exception as error:
             # Of what is missing the first one is named; the others are to be known at once.
             if type(error).__name__ == "MissingParameter":
-                found, _, _ = self.make_parser(ctx).parse_args([*args])
-                lacking = [each for each in self.params if each.required and each.name not in found]
-                error.others = [each for each in lacking if each is not error.param]  # type: ignore[attr-defined]
+                values, _, _ = self.make_parser(ctx).parse_args([*args])
+                lacking = [param for param in self.params if param.required and param.name not in values]
+                error.others = [param for param in lacking if param is not error.param]  # type: ignore[attr-defined]
             raise
 
     def _check_values(self, ctx: Context, args: list[str]) -> None:
         """Refuse an option whose value is the name of another, and a second column of groups."""
         values, _, order = self.make_parser(ctx).parse_args([*args])
-        names = {name for each in self.params for name in each.opts if name[:1] == "-"}
-        for each in self.params:
-            flag, value = each.opts[0], values.get(each.name)
+        names = {name for param in self.params for name in param.opts if name[:1] == "-"}
+        for param in self.params:
+            flag, value = param.opts[0], values.get(param.name)
             for part in names & {*(value if isinstance(value, list | tuple) else [value])}:
-                ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {each.metavar}.")
+                ctx.fail(f"Option '{flag}' lacks a value before '{part}'. Write {flag} {param.metavar}.")
             # Other verbs cross groups that are named several times.
-            again = order.count(each) > 1 and not getattr(each, "multiple", False)
-            if again and each.name in ("epsilon", "delta", "rho"):
+            again = order.count(param) > 1 and not getattr(param, "multiple", False)
+            if again and param.name in ("epsilon", "delta", "rho"):
                 note(f"{flag} is given more than once: the last one counts, {value}")
-            if again and each.name == "by":
+            if again and param.name == "by":
                 ctx.fail("Option '--by' takes one column here, whose labels may be combinations.")
 
 
 def command_of(verb: Declared) -> Command:
     """The command of a verb: the parameters of the function that it calls are the options."""
-    options = verb.told()
+    options = verb.all_options()
 
     def run(**typed: object) -> None:
         with guarded(options):
-            verb.run(_given(options, typed))
+            verb.run(_read_args(options, typed))
 
     parameters = [option.parameter() for option in options]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -221,7 +221,7 @@ def called(verb: Declared, typed: Sequence[str]) -> int:
 def read_options(verb: Declared, typed: Sequence[str]) -> Given:
     """What would be given to a verb, which is not run. Raises ParameterError if it cannot be read."""
     with _readable():
-        return _given(verb.told(), command_of(verb).make_context(verb.name, [*typed]).params)
+        return _read_args(verb.all_options(), command_of(verb).make_context(verb.name, [*typed]).params)
 
 
 @contextmanager
@@ -242,12 +242,8 @@ def _readable() -> Iterator[None]:
         raise ParameterError(name, "be readable", "other text", remedy) from None
 
 
-def _nothing() -> None:
-    """Stands for a verb in the list of them."""
-
-
-def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Command:
-    """A verb as a command."""
+def listed(verb: Declared, run: Callable[..., None] = lambda: None) -> Command:
+    """A verb as a command; in the list of verbs it does nothing."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     alone.command(
         verb.name,

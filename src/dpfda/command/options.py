@@ -253,9 +253,9 @@ SHARED = _table(
 )  # fmt: skip
 
 
-def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
+def arranged(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
     """Options in the order of their panels, worded by the docstrings of estimators, the first first."""
-    known = documented(tuple(estimators))
+    parameters = documented(tuple(estimators))
     flags = {option.name: option.flag for option in options}
     ordered = sorted(options, key=lambda option: PANELS.index(option.panel))
-    return [option.told(known, flags) for option in ordered]
+    return [option.worded(parameters, flags) for option in ordered]

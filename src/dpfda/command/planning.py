@@ -49,6 +49,7 @@ CURVE_STEPS = 13
 ONE = Fraction(1)
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
+FOOTNOTE = "From public numbers alone; no file was read"
 # How they are drawn.
 LINES: dict[str, tuple[str, Stroke]] = {
     "typical": ("error (noise and bias)", "solid"),
@@ -61,150 +62,150 @@ LINES: dict[str, tuple[str, Stroke]] = {
 
 def answer(publication: Publication, typed: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
-    given = Given(**NOT_GIVEN | vars(typed))
-    wants = given.error is not None or given.band is not None
-    if not wants and (given.units is None or (given.epsilon is None and given.rho is None)):
-        missing = "--units" if given.units is None else "--epsilon"
+    args = Given(**NOT_GIVEN | vars(typed))
+    wants = args.error is not None or args.band is not None
+    if not wants and (args.units is None or (args.epsilon is None and args.rho is None)):
+        missing = "--units" if args.units is None else "--epsilon"
         raise ParameterError(missing, "be given, or --error or --band", "none")
-    made = planned(publication, given)
-    wanted = wanted_of(given, made) if wants else {}
-    check_outputs({"--plot": given.plot}, {}, given.overwrite)
-    warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.units)]
+    plan = planned(publication, args)
+    wanted = wanted_of(args, plan) if wants else {}
+    check_outputs({"--plot": args.plot}, {}, args.overwrite)
+    warnings = [] if wants else [*cautions(plan.guarantee, args.public_size or args.units)]
     mean: ForecastPlan | None = (
-        made if publication.name == "mean" and hasattr(made, "expected_error") else None
+        plan if publication.name == "mean" and hasattr(plan, "expected_error") else None
     )
     if mean is not None:
         grid, domain = mean.one.basis.grid_points, mean.one.basis.domain_range
-        short = short_range(kernel_on(given.basis, domain), grid, domain)
+        short = short_range(kernel_on(args.basis, domain), grid, domain)
         warnings += [] if short is None else [short]
     for text in warnings:
         warn(text)
-    forecast = None if mean is None or wants else Forecast(mean, given)
-    if wants and (publication.name in SLOW or getattr(given, "missing", None) == "pooled"):
+    forecast = None if mean is None or wants else Forecast(mean, args)
+    if wants and (publication.name in SLOW or getattr(args, "missing", None) == "pooled"):
         note("least numbers are looked for on made-up records, which may take minutes")
-    found = needed(given, made, wanted) if wants else {}
-    if given.plot is not None:
-        start = found.get("least_epsilon")
-        shown = made if start is None else made.at(epsilon=start)
+    least = needed(args, plan, wanted) if wants else {}
+    if args.plot is not None:
+        start = least.get("least_epsilon")
+        shown = plan if start is None else plan.at(epsilon=start)
         views = None if forecast is None else forecast.views()
-        save_picture(lambda: draw_beside(views)[0] if views else draw(shown.view()), given.plot)
-    if given.as_json:
-        facts = {"summary": made.summary, **made.facts()} if wants else made.to_json(given.level)
-        facts |= {"wanted": wanted or None, **found, **(forecast.to_json() if forecast else {})}
-        plot = None if given.plot is None else str(given.plot)
+        save_picture(lambda: draw_beside(views)[0] if views else draw(shown.view()), args.plot)
+    if args.as_json:
+        facts = {"summary": plan.summary, **plan.facts()} if wants else plan.to_json(args.level)
+        facts |= {"wanted": wanted or None, **least, **(forecast.to_json() if forecast else {})}
+        plot = None if args.plot is None else str(args.plot)
         print_json({**facts, "warnings": warnings, "plot": plot})
     elif wants:
-        units = several(made.unit) + (" in all" if publication.name in GROUPED else "")
-        say(_told(given, made, wanted, found, units))
+        units = several(plan.unit) + (" in all" if publication.name in GROUPED else "")
+        say(_needs_words(args, plan, wanted, least, units))
     else:
-        say("\n".join([made.describe(given.level), *([forecast.words()] if forecast else [])]))
+        say("\n".join([plan.describe(args.level), *([forecast.words()] if forecast else [])]))
 
 
-def planned(publication: Publication, given: Given) -> Plan:
+def planned(publication: Publication, args: Given) -> Plan:
     """The plan of what a verb publishes, from what was typed."""
-    units = UNITS if given.units is None else whole(given.units, "--units", 2)
-    said = _as_if_for_a_file(publication, given)
-    estimator = publication.estimator(said)
-    # Where the estimator has no such parameter, nothing is said of it.
-    expected = {name: vars(given).get(name) for name in EXPECTED}
-    further: Json = {**weights_planned(given)}
+    units = UNITS if args.units is None else whole(args.units, "--units", 2)
+    stated = _as_if_for_a_file(publication, args)
+    estimator = publication.estimator(stated)
+    # Estimators without such a parameter do not get it.
+    expected = {name: vars(args).get(name) for name in EXPECTED}
+    further: Json = {**weights_planned(args)}
     further |= {name: value for name, value in expected.items() if value is not None}
-    if given.points is not None:
-        if not 2 <= given.points <= MOST_POINTS:
-            raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)
-        if given.grid is not None and given.points != POINTS:
-            raise ParameterError("--points", "be left out with --grid", given.points)
-        further["columns"] = given.points
-    if given.edges is not None:
-        further["edges"] = parse_points(given.edges, "--edges")
-    made: Plan = estimator.plan(units, **further)
-    return made
+    if args.points is not None:
+        if not 2 <= args.points <= MOST_POINTS:
+            raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", args.points)
+        if args.grid is not None and args.points != POINTS:
+            raise ParameterError("--points", "be left out with --grid", args.points)
+        further["columns"] = args.points
+    if args.edges is not None:
+        further["edges"] = parse_points(args.edges, "--edges")
+    plan: Plan = estimator.plan(units, **further)
+    return plan
 
 
-def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
+def _as_if_for_a_file(publication: Publication, args: Given) -> Given:
     """What would be given to the verb itself: names of columns stand for those of a file."""
-    told = {option.name: option for option in publication.told()}
-    said = {
+    options = {option.name: option for option in publication.all_options()}
+    values = {
         name: option.otherwise
         if option.otherwise is not REQUIRED
         else [name]
         if option.type == list[str]
         else name
-        for name, option in told.items()
+        for name, option in options.items()
     }
-    left_out = [name for name in publication.reader.public if vars(given).get(name) is None]
-    said |= vars(given) | {"csv": None} | {name: said[name] for name in left_out if name in said}
-    if given.epsilon is None and given.rho is None:
-        said["epsilon"] = EPSILON
-    if given.edges is not None:
-        said["counts"] = "counts"
-    elif "counts" in told and not given.columns:
+    left_out = [name for name in publication.reader.public if vars(args).get(name) is None]
+    values |= vars(args) | {"csv": None} | {name: values[name] for name in left_out if name in values}
+    if args.epsilon is None and args.rho is None:
+        values["epsilon"] = EPSILON
+    if args.edges is not None:
+        values["counts"] = "counts"
+    elif "counts" in options and not args.columns:
         words = "be given, or --edges for a table of counts"
         raise ParameterError("--column", words, "none", "Example: --column age:0:105")
-    return Given(**said)
+    return Given(**values)
 
 
-def wanted_of(given: Given, made: Plan) -> Json:
+def wanted_of(args: Given, plan: Plan) -> Json:
     """What is wanted, in the units of the function."""
-    if given.error is not None and given.band is not None:
+    if args.error is not None and args.band is not None:
         raise ParameterError("--error", "be given, or --band, and not both", "both")
-    name = "error" if given.band is None else "band"
-    text = str(getattr(given, name)).strip()
+    name = "error" if args.band is None else "band"
+    text = str(getattr(args, name)).strip()
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
         words = "be a number, or per cent such as 2%"
         raise ParameterError(f"--{name}", words, repr(text)) from None
     if text.endswith("%"):
-        if made.scale is None:
+        if plan.scale is None:
             raise ParameterError(f"--{name}", "be in the units of the data here", repr(text))
-        value *= made.scale[0] / 100
-    return {name: value, **({"level": given.level} if name == "band" else {})}
+        value *= plan.scale[0] / 100
+    return {name: value, **({"level": args.level} if name == "band" else {})}
 
 
-def needed(given: Given, made: Plan, wanted: Json) -> Json:
+def needed(args: Given, plan: Plan, wanted: Json) -> Json:
     """The least epsilon, the least number of units, and the table between."""
-    if given.units is None and given.epsilon is None and given.rho is None:
+    if args.units is None and args.epsilon is None and args.rho is None:
         raise ParameterError("--units or --epsilon", "be given with --error or --band", "neither")
-    if given.rho is not None and given.units is not None:
+    if args.rho is not None and args.units is not None:
         raise ParameterError(
-            "--units", "be left out with --rho", given.units, "Of rho no least one is looked for."
+            "--units", "be left out with --rho", args.units, "Of rho no least one is looked for."
         )
-    found: Json = {}
-    if given.units is not None:
-        found["least_epsilon"] = made.least_epsilon(**wanted)
-    if given.epsilon is not None or given.rho is not None:
-        found["least_n"] = made.least_n(**wanted)
-    middle = made.at(found.get("least_n"))
-    if "least_epsilon" in found:
-        middle = made.at(epsilon=found["least_epsilon"])
+    least: Json = {}
+    if args.units is not None:
+        least["least_epsilon"] = plan.least_epsilon(**wanted)
+    if args.epsilon is not None or args.rho is not None:
+        least["least_n"] = plan.least_n(**wanted)
+    middle = plan.at(least.get("least_n"))
+    if "least_epsilon" in least:
+        middle = plan.at(epsilon=least["least_epsilon"])
     rows = middle.between(**wanted)
-    if given.units is not None:
+    if args.units is not None:
         # Errors may rise with units: fewer may be enough where these just are.
-        rows[len(rows) // 2]["least_n"] = given.units
+        rows[len(rows) // 2]["least_n"] = args.units
         rows = ordered(rows)
-    if "least_epsilon" not in found:
+    if "least_epsilon" not in least:
         # The table starts where this was found, and may have found less.
-        found["least_n"] = rows[len(rows) // 2]["least_n"]
-    return {**found, "between": rows}
+        least["least_n"] = rows[len(rows) // 2]["least_n"]
+    return {**least, "between": rows}
 
 
-def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
-    term = made.guarantee.terms[0]
+def _needs_words(args: Given, plan: Plan, wanted: Json, least: Json, of: str) -> str:
+    term = plan.guarantee.terms[0]
     what, value = "error", wanted.get("error")
     if value is None:
         what, value = f"half-width of the {100 * wanted['level']:g}% band", wanted["band"]
-    facts = {name: fact for name, fact in made.facts().items() if name in ("protects", "bound")}
+    facts = {name: fact for name, fact in plan.facts().items() if name in ("protects", "bound")}
     facts["wanted"] = f"{what} of at most {number(value)}, of {MOST_WORDS} releases"
     if "error" in wanted:
-        facts["error"] = made.error_words
-    lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
+        facts["error"] = plan.error_words
+    lines = [f"Plan: {plan.summary}, from public numbers alone; no file was read."]
     lines += [f"  {name + ':':<11} {fact}" for name, fact in facts.items()]
-    if "least_epsilon" in found:
-        lines.append(f"For {given.units} {of} the least epsilon is {found['least_epsilon']:g}.")
-    if "least_n" in found:
-        lines.append(f"At {term} = {getattr(given, term)} the least number is {found['least_n']} {of}.")
-    rows = found["between"]
+    if "least_epsilon" in least:
+        lines.append(f"For {args.units} {of} the least epsilon is {least['least_epsilon']:g}.")
+    if "least_n" in least:
+        lines.append(f"At {term} = {getattr(args, term)} the least number is {least['least_n']} {of}.")
+    rows = least["between"]
     columns = {
         term: [f"{row[term]:.4g}" for row in rows],
         f"least number of {of}": [str(row["least_n"] or "more than 10^9") for row in rows],
@@ -217,7 +218,7 @@ class Forecast:
     """Plans for one setting over a range of epsilon."""
 
     plan: ForecastPlan
-    given: Given
+    args: Given
 
     @property
     def term(self) -> str:
@@ -237,7 +238,7 @@ class Forecast:
     @cached_property
     def rows(self) -> list[Row]:
         """The errors and their parts from E/8 to 8 E; E is in the middle."""
-        return [{self.term: self.budget(each), **parts(self.at(each))} for each in factors(ROWS)]
+        return [{self.term: self.budget(factor), **parts(self.at(factor))} for factor in factors(ROWS)]
 
     @property
     def middle(self) -> Row:
@@ -251,7 +252,7 @@ class Forecast:
 
     @property
     def counting(self) -> str:
-        """What is said of releasing a private number of units; nothing where it is public."""
+        """A remark on releasing a private number of units; empty where it is public."""
         if self.plan.size is not None:
             return ""
         words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"
@@ -259,7 +260,7 @@ class Forecast:
             return words + "They are counted again in one with the sum, and that error is included."
         if self.term == "rho":
             return words + "The count's own error is not included."
-        share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.given.units)
+        share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.args.units)
         return words + f"Not included: the count's own error of about {share:.1%}."
 
     def views(self) -> tuple[Curve, Curve]:
@@ -267,8 +268,8 @@ class Forecast:
         steps = factors(CURVE_STEPS)
         budgets = [(self.budget(step), self.at(step)) for step in steps]
         sizes = [(float(sized.n or 0), sized) for sized in (self.at(ONE, step) for step in steps)]
-        units = "standardised, no unit" if self.given.standardize else "units of the data"
-        title = f"Expected error of a mean of {self.given.units} units"
+        units = "standardised, no unit" if self.args.standardize else "units of the data"
+        title = f"Expected error of a mean of {self.args.units} units"
         by_budget = plan_view(budgets, units, f"{self.term} (smaller is more private)", title)
         against = "number of units (curves, or persons)"
         return by_budget, plan_view(sizes, units, against, f"Expected error at {self.plan.guarantee}")
@@ -287,10 +288,10 @@ class Forecast:
         """The table and the limits in words."""
         middle = {name: value for name, value in self.middle.items() if value is not None}
         any_least, of_box = self.plan.one.limit_of_any(), self.limit_of_box
-        units = "standardised" if self.given.standardize else "units of the data"
+        units = "standardised" if self.args.standardize else "units of the data"
         limited, approximate = "limit" in middle, self.plan.guarantee.kind != "pure"
         kind = "rho" if self.term == "rho" else "(epsilon, delta)"
-        offered = self.given.mechanism in (None, "auto")
+        offered = self.args.mechanism in (None, "auto")
         best = ": the error is that of the best of the laws offered" if offered else ""
         lines = [
             f"\n{self._table([*middle][1:])}\n",
@@ -311,7 +312,7 @@ class Forecast:
             and f"If all means are as likely, any pure mechanism has at least {of_box:.0%} of this "
             "noise's power.",
             self.counting,
-            self.given.plot is not None and f"Plot: {self.given.plot}",
+            self.args.plot is not None and f"Plot: {self.args.plot}",
         ]
         return "\n".join(line for line in lines if line)
 
@@ -331,8 +332,8 @@ def parts(plan: ForecastPlan) -> Row:
     error: ExpectedError | None = plan.expected_error()
     assert error is not None  # noqa: S101
     names = {"typical": "total", "bias": "bias", "noise": "noise", "sampling": "sampling"}
-    found = {name: plan.one.typical(getattr(error, part)) for name, part in names.items()}
-    return {**found, "limit": plan.one.limit()}
+    errors = {name: plan.one.typical(getattr(error, part)) for name, part in names.items()}
+    return {**errors, "limit": plan.one.limit()}
 
 
 def plan_view(
@@ -348,5 +349,5 @@ def plan_view(
         for name, (label, stroke) in LINES.items()
         if all(row[name] is not None for row in rows)
     ]
-    error, said = f"typical error at a point ({units})", "From public numbers alone; no file was read"
-    return Curve(tuple(lines), against, error, title, said, logarithmic=True)
+    error = f"typical error at a point ({units})"
+    return Curve(tuple(lines), against, error, title, FOOTNOTE, logarithmic=True)

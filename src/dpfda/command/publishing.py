@@ -118,7 +118,7 @@ class Publication:
     bounded: bool = False
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
-    settings: Callable[[Given], Mapping[str, object]] = lambda given: {}
+    settings: Callable[[Given], Mapping[str, object]] = lambda args: {}
     outputs: Sequence[tuple[Option, Writer]] = ()
     csv: bool = True
     panel: ClassVar[str] = o.PUBLISHING
@@ -137,11 +137,11 @@ class Publication:
     def parameters(self) -> dict[str, Option]:
         """Options that are parameters of the estimator, by name."""
         of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
-        known = documented(self.homes)
-        made = of_all | {option.name: option for option in self.options}
-        if "rho" in known:
-            made["epsilon"] = replace(made["epsilon"], default=None)
-        return {name: option for name, option in made.items() if name in known}
+        own = documented(self.homes)
+        options = of_all | {option.name: option for option in self.options}
+        if "rho" in own:
+            options["epsilon"] = replace(options["epsilon"], default=None)
+        return {name: option for name, option in options.items() if name in own}
 
     @property
     def chosen(self) -> dict[str, Option]:
@@ -154,128 +154,128 @@ class Publication:
         """What is written beside the release, and how."""
         return (*self.outputs, *(((o.CSV, save_table),) if self.csv else ()), (o.PLOT, save_plot))
 
-    def told(self) -> list[Option]:
+    def all_options(self) -> list[Option]:
         """All options."""
         options = (
             *self.reader.options, *self.chosen.values(), o.DATASET, o.OUT,
             *(option for option, _ in self.written), o.OVERWRITE, o.DRY_RUN, o.AS_JSON,
         )  # fmt: skip
-        return o.told(options, self.homes)
+        return o.arranged(options, self.homes)
 
-    def run(self, given: Given) -> None:
+    def run(self, args: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.command.files import check_outputs
         from dpfda.privacy.words import cautions
 
-        estimator = self.estimator(given)
+        estimator = self.estimator(args)
         guarantee = estimator.asked()
-        outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
-        paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
-        check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        planned = self._tried(given, estimator)
-        charged = not given.dry_run and not self.reader.paid(given)
-        account = opened_account(given.ledger, given.dataset, told=charged)
-        warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
+        outputs = [(option, getattr(args, option.name), write) for option, write in self.written]
+        paths = {"--out": args.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
+        check_outputs(paths, {"FILE": args.file}, args.overwrite)
+        planned = self._tried(args, estimator)
+        charged = not args.dry_run and not self.reader.paid(args)
+        account = opened_account(args.ledger, args.dataset, announced=charged)
+        warnings = list(cautions(guarantee, getattr(args, "public_size", None)))
         for text in warnings:
             warn(text)
-        if given.dry_run:
-            facts = self.foreseen(given, estimator, planned, account)
-            tell_dry_run(facts, given.as_json, warnings)
+        if args.dry_run:
+            facts = self.foreseen(args, estimator, planned, account)
+            tell_dry_run(facts, args.as_json, warnings)
             return
-        if alone := self.reader.alone(given):
+        if alone := self.reader.alone(args):
             note(f"{alone}; one who may have several rows is protected less")
-        table = self.read(given, estimator)
+        table = self.read(args, estimator)
         if account is not None:
             estimator.set_params(ledger=account.ledger.of(account.dataset))
         with located(table):
-            release = self.reader.release(estimator, table, given)
-        files = write_release(release, given.out, outputs, account)
-        with after_publication(given.out):
+            release = self.reader.release(estimator, table, args)
+        files = write_release(release, args.out, outputs, account)
+        with after_publication(args.out):
             new = [text for text in release._warnings() if text not in warnings]
-            notes = self.reader.notes(given, table)
+            notes = self.reader.notes(args, table)
             for text in new:
                 warn(text)
             for text in notes:
                 note(text)
             notes = [*filter(None, [alone]), *notes]
-            tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
+            tell_files(release, files, args.as_json, warnings=warnings + new, notes=notes)
 
-    def _tried(self, given: Given, estimator: Summary) -> Certificate | None:
+    def _tried(self, args: Given, estimator: Summary) -> Certificate | None:
         """What a release of made-up size would promise."""
-        return self.trial(estimator) if self.trial else try_plan(estimator, **weights_planned(given))
+        return self.trial(estimator) if self.trial else try_plan(estimator, **weights_planned(args))
 
-    def read(self, given: Given, estimator: Summary) -> Any:
+    def read(self, args: Given, estimator: Summary) -> Any:
         """Read the file, and tell the estimator what its public part says."""
-        table = self.reader.read(given)
-        estimator.set_params(**estimator._addressed(self.reader.found(given, table)))
+        table = self.reader.read(args)
+        estimator.set_params(**estimator._addressed(self.reader.from_header(args, table)))
         return table
 
     def foreseen(
-        self, given: Given, estimator: Summary, planned: Certificate | None, account: Account | None
+        self, args: Given, estimator: Summary, planned: Certificate | None, account: Account | None
     ) -> dict[str, str]:
         """What the verb would do with these options and this file, of which the header alone is read."""
         from dpfda.records.files import header_alone
 
         with header_alone():
-            table = self.read(given, estimator)
-            axis = self.reader.axis(given, table)
-        unit, relation = estimator.settings.unit.called(given.groups), estimator.settings.unit.relation
-        # What stands where a header is to be may be somebody's record: only typed names are said.
-        stated = getattr(given, "columns", "") is not None or table.columns == ()
-        typed = [*(table.columns if stated else ()), *self.reader.used(given, table), given.groups]
+            table = self.read(args, estimator)
+            axis = self.reader.axis(args, table)
+        unit, relation = estimator.settings.unit.called(args.groups), estimator.settings.unit.relation
+        # A first line that should be a header may be somebody's record: only typed names are shown.
+        stated = getattr(args, "columns", "") is not None or table.columns == ()
+        typed = [*(table.columns if stated else ()), *self.reader.used(args, table), args.groups]
         used = [*dict.fromkeys(name for name in typed if name is not None)]
         others = [] if stated else [f"{len(table.columns)} of the curve"]
         if not stated and table.axis != "words":
             axis = "as the header says: name the curve's columns (--columns) to see it here"
         # A radius may follow from where the header says that curves lie.
-        heard = self._tried(given, estimator)
+        heard = self._tried(args, estimator)
         bound = "" if heard is None else str(heard.bound["description"])
         if planned is not None and not stated and str(planned.bound["description"]) != bound:
             bound = ""
-        ends = getattr(given, "bounds", None)
-        beside = [getattr(given, option.name) for option, _ in self.written]
+        ends = getattr(args, "bounds", None)
+        beside = [getattr(args, option.name) for option, _ in self.written]
         return {
             "publishes": self.words.partition("\n")[0].removeprefix("Publish "),
             "guarantee": str(estimator.asked()),
-            "protects": "; ".join(filter(None, [relation.describe(unit), self.reader.alone(given)])),
+            "protects": "; ".join(filter(None, [relation.describe(unit), self.reader.alone(args)])),
             "bound": bound or ("" if ends is None else f"values clipped to [{ends[0]:g}, {ends[1]:g}]"),
             "columns": ", ".join([*others, *listed(used)]),
             "axis": axis.removeprefix("axis: "),
-            "called": ", ".join(text for name in LABELS if (text := getattr(given, name, None))),
+            "called": ", ".join(text for name in LABELS if (text := getattr(args, name, None))),
             "in the file": so_many(len(table.header), "column"),
             **foreseen_charge(
-                estimator.asked(), planned, account, relation, unit, self.reader.paid(given)
+                estimator.asked(), planned, account, relation, unit, self.reader.paid(args)
             ),
-            "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),
+            "writes": ", ".join(str(path) for path in (args.out, *beside) if path is not None),
         }
 
-    def estimator(self, given: Given) -> Summary:
+    def estimator(self, args: Given) -> Summary:
         """The estimator with the public parameters that were given."""
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
-        made: dict[str, object] = {name: getattr(given, name) for name in names}
-        made |= budget_of(given)
+        values: dict[str, object] = {name: getattr(args, name) for name in names}
+        values |= budget_of(args)
         # By default who is protected is called as the column that says whose a record is.
-        made["unit"] = given.unit or given.groups or getattr(given, "id", None)
+        values["unit"] = args.unit or args.groups or getattr(args, "id", None)
         if self.bounded:
-            made["bounds"] = bound_from(given)
-        stated = {**made, **self.reader.settings(given), **self.settings(given)}
+            values["bounds"] = bound_from(args)
+        stated = {**values, **self.reader.settings(args), **self.settings(args)}
         # What was not given has the estimator's default.
-        known = {name: value for name, value in stated.items() if value is not None}
+        parameters = {name: value for name, value in stated.items() if value is not None}
         module, name = self.estimators[0].split(":")
         kind: type[Summary] = getattr(importlib.import_module(module), name)
-        return kind(**known)
+        return kind(**parameters)
 
 
-def budget_of(given: Given) -> dict[str, Fraction]:
+def budget_of(args: Given) -> dict[str, Fraction]:
     """Epsilon, delta and rho as they were given: text is read as the decimal that it is."""
     from dpfda.numerics.parameters import exact
 
-    texts = {name: getattr(given, name, None) for name in ("epsilon", "delta", "rho")}
+    texts = {name: getattr(args, name, None) for name in ("epsilon", "delta", "rho")}
     return {name: exact(text, name) for name, text in texts.items() if text is not None}
 
 
-def bound_from(given: Given) -> Bound | Search:
+def bound_from(args: Given) -> Bound | Search:
     """The one bound that was given.
 
     Raises
@@ -285,26 +285,26 @@ def bound_from(given: Given) -> Bound | Search:
     """
     from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds, read_bounds
 
-    search = getattr(given, "search", None)
+    search = getattr(args, "search", None)
     stated = {
-        "--bounds": given.bounds, "--search": search, "--l2-bound": given.l2_bound,
-        "--l1-bound": given.l1_bound,
+        "--bounds": args.bounds, "--search": search, "--l2-bound": args.l2_bound,
+        "--l1-bound": args.l1_bound,
     }  # fmt: skip
     names = [name for name, value in stated.items() if value is not None]
-    if len(names) > 1 or (given.standardize and {"--bounds", "--search"} & {*names}):
-        found = " and ".join([*names, "--standardize"] if given.standardize else names)
-        raise ParameterError("The bound", CHOICES, found, "Leave all but one out.")
-    if not names and not given.standardize:
+    if len(names) > 1 or (args.standardize and {"--bounds", "--search"} & {*names}):
+        typed = " and ".join([*names, "--standardize"] if args.standardize else names)
+        raise ParameterError("The bound", CHOICES, typed, "Leave all but one out.")
+    if not names and not args.standardize:
         remedy = "It must come from knowledge of the measurement, never from these data."
         raise ParameterError("The bound", CHOICES, "none", remedy)
-    if given.bounds is not None:
-        return ValueBounds(*given.bounds)
+    if args.bounds is not None:
+        return ValueBounds(*args.bounds)
     if search is not None:
         return Search(*search)
-    if given.l1_bound is not None:
-        return L1Ball(given.l1_bound)
-    standard = given.l2_bound is None
-    return read_bounds(None, given.standardize) if standard else L2Ball(given.l2_bound)
+    if args.l1_bound is not None:
+        return L1Ball(args.l1_bound)
+    standard = args.l2_bound is None
+    return read_bounds(None, args.standardize) if standard else L2Ball(args.l2_bound)
 
 
 def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
@@ -316,21 +316,21 @@ def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
 
 def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     """Plan a release of made-up size, so that a refusal comes before the file is read."""
-    known = estimator.settings.domain
+    place = estimator.settings.domain
     if not hasattr(estimator, "basis"):
         # The edges of a table of counts are its domain.
-        return None if known.domain_range is None else estimator.plan(TRIED_UNITS, **further).certified()
-    center, domain = getattr(estimator, "center", None), known.domain_range
+        return None if place.domain_range is None else estimator.plan(TRIED_UNITS, **further).certified()
+    center, domain = getattr(estimator, "center", None), place.domain_range
     center = getattr(center, "curve", center)
     for curve in (center, *(getattr(estimator, "prior", None) or ())):
         if domain is None and callable(curve):
             domain = curve.domain_range
-    if domain is None and known.grid_points is None and estimator.basis is not None:
+    if domain is None and place.grid_points is None and estimator.basis is not None:
         # A range in units of the header's numbers needs a domain that fits it.
         reach = float(getattr(kernel_on(estimator.basis, (0.0, 1.0)), "length_scale", 0.1))
         domain = (0.0, 10 * reach)
-    if domain is None and known.grid_points is None and known.periods:
-        domain = (0.0, max(known.periods))
+    if domain is None and place.grid_points is None and place.periods:
+        domain = (0.0, max(place.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
     return trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
 
@@ -385,7 +385,7 @@ def words(release: Release, files: Mapping[str, str]) -> str:
 
 
 def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more: object) -> None:
-    """Print what was published and written: in words, or as JSON with more that is told there."""
+    """Print what was published and written: in words, or as JSON with further entries."""
     if as_json:
         tell(release.facts.to_json() | {"files": files, **more})
     else:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Progress = Callable[[int, int], None]
-# Who is told how far a reading is, in the place of a bar on stderr.
+# Called with the progress of a reading, in place of a bar on stderr.
 WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 # A file to read is an argument, without a flag; methods of a ledger are verbs.
@@ -94,7 +94,7 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
     flags = flags_of(options)
     repeated = {option.flag for option in options if option.type == list[str]}
 
-    def said(part: str, value: object) -> str:
+    def worded(part: str, value: object) -> str:
         if part == "parameter":
             # One of several is called covariates['age'] in Python.
             name, _, own = str(value).partition("['")
@@ -109,13 +109,13 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
         if value is True or isinstance(value, InPython):
             return flag
         texts = [
-            str(each).strip("'") for each in (value if isinstance(value, list | tuple) else [value])
+            str(item).strip("'") for item in (value if isinstance(value, list | tuple) else [value])
         ]
         words = [quote(text) if text[:1].isalnum() else repr(text) for text in texts]
         between = " or " if isinstance(value, tuple) else f" {flag} " if flag in repeated else " "
         return f"{flag} {between.join(words)}"
 
-    return visible(error.told(said))
+    return visible(error.told(worded))
 
 
 def say(text: str, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
@@ -264,8 +264,8 @@ def _raises(ledger: AnyLedger, dataset: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def opened_account(file: Path | None, dataset: str | None, told: bool = True) -> Account | None:
-    """What a release is charged to, given or named once; None where none is named. It is told.
+def opened_account(file: Path | None, dataset: str | None, announced: bool = True) -> Account | None:
+    """The account that a release is charged to, given or named once; None without one. It is announced.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def opened_account(file: Path | None, dataset: str | None, told: bool = True) ->
     account = Ledger(file)
     account.budget(dataset)
     where = "" if typed else f", as {named.where['ledger']} says"
-    if told:
+    if announced:
         note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
     return Account(account, dataset)
 
@@ -312,8 +312,8 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
         folders = [Path(tempfile.gettempdir()), Path.home()]
         if account is not None:
             folders.insert(0, account.ledger.path.parent)
-        kept = _kept(release, [folder / name for folder in folders])
-        if kept is None:
+        place = _saved_elsewhere(release, [folder / name for folder in folders])
+        if place is None:
             fail(
                 f"{error} Noise had been drawn and the release is lost, since no other place could be "
                 "written to either: running again is a second release.",
@@ -322,11 +322,11 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
         remedy = f"Move it to {str(out)!r} yourself."
         if account is not None and row is not None:
             with suppress(LedgerError):
-                account.note_file(release, kept)
+                account.note_file(release, place)
                 words = f"dpfda ledger recover {account.ledger.path} {row} {out}"
                 remedy = f"Put it in its place with: {words}"
         fail(
-            f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "
+            f"{error} The release counts, and is kept in {str(place)!r}. Running again would be a "
             f"release. {remedy}",
             FAILED,
         )
@@ -346,23 +346,23 @@ def recovered(ledger: Ledger, row: int, out: Path, overwrite: bool) -> Path:
     from dpfda.releases.base import load
     from dpfda.releases.files import write_text
 
-    found = next((listed for listed in ledger.releases() if listed["number"] == row), None)
-    if found is None:
+    charge = next((listed for listed in ledger.releases() if listed["number"] == row), None)
+    if charge is None:
         raise LedgerError(f"ROW must be a charge of the ledger; found {row}. See dpfda ledger show.")
-    if found["file"] is None:
+    if charge["file"] is None:
         raise LedgerError(
             f"The charge must have a file; row {row} has none. Its release was written by other "
             "means, or is lost: its noise cannot be drawn again under the same charge."
         )
-    kept = Path(found["file"])
-    check_outputs({"F.json": out}, {"the kept file": kept}, overwrite)
-    load(kept)
-    write_text(out, kept.read_text(encoding="utf-8"))
-    ledger.note_file(found["dataset"], out.resolve(), row)
-    return kept
+    source = Path(charge["file"])
+    check_outputs({"F.json": out}, {"the kept file": source}, overwrite)
+    load(source)
+    write_text(out, source.read_text(encoding="utf-8"))
+    ledger.note_file(charge["dataset"], out.resolve(), row)
+    return source
 
 
-def _kept(release: Release, places: list[Path]) -> Path | None:
+def _saved_elsewhere(release: Release, places: list[Path]) -> Path | None:
     for place in places:
         if place.exists():
             continue
@@ -377,18 +377,8 @@ Charge = tuple[Sequence["Cost"], Mapping[str, object]]
 BEFORE: ContextVar[dict[tuple[str, str], list[Charge]] | None] = ContextVar("charges", default=None)
 # Whether a dry run only checks.
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
-# So many names of columns are said.
+# At most so many names of columns are printed.
 SHOWN = 6
-
-
-@contextmanager
-def quietly(quiet: bool = True) -> Iterator[None]:
-    """Within it a dry run checks and says nothing."""
-    before = QUIET.set(quiet)
-    try:
-        yield
-    finally:
-        QUIET.reset(before)
 
 
 def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str]) -> None:
@@ -403,12 +393,12 @@ def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str
 
 
 def listed(names: Sequence[str]) -> Sequence[str]:
-    """Names of columns, of which the first and the last are said where they are many."""
+    """Names of columns; of many only the first and the last."""
     return names if len(names) <= SHOWN else [*names[:2], "..", f"{names[-1]} ({len(names)})"]
 
 
 def foreseen_charge(
-    asked: Guarantee, planned: Certificate | None, account: Account | None, relation: Neighbours,
+    guarantee: Guarantee, planned: Certificate | None, account: Account | None, relation: Neighbours,
     unit: str, paid: str,
 ) -> dict[str, str]:  # fmt: skip
     """What would be charged, and what would be left; refused where the budget does not allow it.
@@ -421,7 +411,7 @@ def foreseen_charge(
         return {"charge": f"nothing: {paid}"}
     if account is None:
         return {"charge": "no ledger is named: keep an account of all releases (--ledger, --dataset)"}
-    costs = planned.costs if planned is not None else (Cost(asked),)
+    costs = planned.costs if planned is not None else (Cost(guarantee),)
     charges: list[Charge] = [(costs, {"neighbours": str(relation), "privacy_unit": unit})]
     before, key = BEFORE.get(), (str(account.ledger.path), account.dataset)
     if before is not None:
@@ -431,4 +421,4 @@ def foreseen_charge(
         before[key] = charges
     now = account.ledger.remaining(account.dataset)
     where = f"{account.dataset!r} in {account.ledger.path}"
-    return {"charge": f"{asked} to {where}", "left": f"{now} before, {left} after"}
+    return {"charge": f"{guarantee} to {where}", "left": f"{now} before, {left} after"}

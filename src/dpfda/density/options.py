@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dpfda.command import options as o
 from dpfda.command.columns import WEIGHTS, parse_points, read_ranges, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.reading import NamedColumns, Summary, named, said
+from dpfda.command.reading import NamedColumns, Summary, named, present
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class Points(NamedColumns):
             "domain": given.x_label or (ranges[0][0] if ranges else None),
             "domain_2": given.y_label or (ranges[1][0] if len(ranges) == 2 else None),
         }
-        return {"domain_range": [(low, high) for _, low, high in ranges] or None, "labels": said(words)}
+        ends = [(low, high) for _, low, high in ranges] or None
+        return {"domain_range": ends, "labels": present(words)}
 
     def uses(self, given: Given) -> tuple[Uses, Uses]:
         counts, weights = counts_of(given), (read_weights(given) or ())[:1]

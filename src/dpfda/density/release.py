@@ -26,7 +26,7 @@ from dpfda.releases.facts import Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import kinds
-from dpfda.releases.promise import given
+from dpfda.releases.promise import noise_guarantees
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import Line, Table, View
@@ -202,7 +202,7 @@ class ReleasedDensity(BandedDensity):
             raise ValueError("parts and cells are of the same units")
         # The same stage paid for both.
         paid = [*self.raw._added_noise(), *self.inside._added_noise(self.neighbours)]
-        given(self.certificate, paid)
+        noise_guarantees(self.certificate, paid)
 
     # Tables, pictures and words.
 

@@ -138,7 +138,7 @@ COUNTED = 2**40
 DIVISIBLE: tuple[dict[str, object], ...] = (
     {"delta": 0.0}, {"mechanism": "gaussian"}, {"delta": 0.0, "mechanism": "knorm"}
 )  # fmt: skip
-# Weights are told in millionths.
+# Weights are rounded to millionths.
 GRID = 10**6
 # Of the largest variance that a unit can have within its bounds, what units of real curves have.
 SPREAD = Fraction(1, 50)
@@ -175,11 +175,11 @@ def in_shares(
     Where "auto" takes a law that has no shares, the nearest that has some.
     Raises RefusedMechanismError if there is none.
     """
-    given = estimator.get_params(deep=False)
-    others = DIVISIBLE if given.get("mechanism", given.get("noise")) == "auto" else ()
+    parameters = estimator.get_params(deep=False)
+    others = DIVISIBLE if parameters.get("mechanism", parameters.get("noise")) == "auto" else ()
     refused: list[RefusedMechanismError] = []
     for other in ({}, *others):
-        tried = type(estimator)(**{**given, **other}) if {*other} <= {*given} else estimator
+        tried = type(estimator)(**{**parameters, **other}) if {*other} <= {*parameters} else estimator
         try:
             pool = pooled(tried, n, columns)
             return tried, pool, pool.sharing.law(honest)
@@ -212,7 +212,7 @@ def estimator_of(agreement: Agreement) -> Estimator:
 def words(agreement: Agreement) -> str:
     """The agreement in words, for the people who compare it."""
     pool, estimator = agreed_sum(agreement), estimator_of(agreement)
-    told = {
+    parameters = {
         name: _short(value)
         for name, value in agreement.summary["parameters"].items()
         if name not in ("basis", *_PRIVACY)
@@ -228,11 +228,11 @@ def words(agreement: Agreement) -> str:
             f"agreement:    {agreement.summary['name']} of {people}",
             f"coordinator:  {agreement.coordinator.name}, {seen}",
             *_may_vanish(agreement),
-            # What is asked for is told as it was read, not as it was written.
+            # The guarantee is shown as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
             *_losses(agreement, pool),
             f"bound:        {pool.describe()}",
-            f"parameters:   {', '.join(' '.join(each) for each in told.items())}",
+            f"parameters:   {', '.join(' '.join(pair) for pair in parameters.items())}",
             f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
             f"session:      {agreement.session}",
             f"fingerprint:  {agreement.fingerprint}",
@@ -261,14 +261,14 @@ def statements(agreement: Agreement, custodian: str | None = None) -> dict[int, 
 
 
 def _stated(agreement: Agreement, pool: PooledSum, weight: Fraction) -> dict[int, Guarantee]:
-    sharing, known = pool.sharing, {}
+    sharing, losses = pool.sharing, {}
     law = sharing.law(agreement.honest)
     for colluding in range(len(agreement.custodians)):
         shares = agreement.left(colluding)
         with suppress(RefusedMechanismError):
             if shares:
-                known[colluding] = sharing.lost(law, shares, weight)
-    return known
+                losses[colluding] = sharing.lost(law, shares, weight)
+    return losses
 
 
 def _losses(agreement: Agreement, pool: PooledSum) -> list[str]:
@@ -279,14 +279,14 @@ def _losses(agreement: Agreement, pool: PooledSum) -> list[str]:
         "to readers",
         *(f"to {agreement.coordinator.name} with {c} of {count}" for c in range(1, count)),
     ]
-    said = [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee"]
+    lines = [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee"]
     for name, weight in [("", Fraction(1)), *sorted(agreement.weights.items())]:
-        known = _stated(agreement, pool, weight)
-        said += [f"weight {weight}:   what units of {name} lose"] if name else []
-        said += [
-            f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)
+        losses = _stated(agreement, pool, weight)
+        lines += [f"weight {weight}:   what units of {name} lose"] if name else []
+        lines += [
+            f"  {who + ':':<{LOSSES}} {losses.get(c, 'nothing is stated')}" for c, who in enumerate(to)
         ]
-    return said
+    return lines
 
 
 def _may_vanish(agreement: Agreement) -> list[str]:
@@ -383,9 +383,9 @@ def by_variance(
     # Down, so that no unit loses more than its budget.
     top = Fraction(floor(max(best.values()) * GRID), GRID)
     weights = {name: Fraction(floor(min(f / top, Fraction(1)) * GRID), GRID) for name, f in best.items()}
-    given = estimator.get_params(deep=False)
-    name, power = ("rho", 2) if given.get("rho") is not None else ("epsilon", 1)
-    less = {**given, name: exact(given[name], name) * top**power}
+    parameters = estimator.get_params(deep=False)
+    name, power = ("rho", 2) if parameters.get("rho") is not None else ("epsilon", 1)
+    less = {**parameters, name: exact(parameters[name], name) * top**power}
     return type(estimator)(**less), {name: w for name, w in weights.items() if w < 1}
 
 

@@ -74,15 +74,15 @@ def _usage() -> Iterator[None]:
             option, words = getattr(error, "param", None), visible(message)
             if option is not None and option.opts[0].startswith("--"):
                 options = [option, *getattr(error, "others", ())]
-                forms = [f"{each.opts[0]} {each.metavar or ''}".rstrip() for each in options]
+                forms = [f"{param.opts[0]} {param.metavar or ''}".rstrip() for param in options]
                 form = f"Write {' '.join(forms)}"
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
             # An option that is none of this verb's has others near it; one that lacks its value has not.
             flag = getattr(error, "option_name", None) if hasattr(error, "possibilities") else None
-            known = getattr(getattr(error, "ctx", None), "command", None)
-            has = {name for each in getattr(known, "params", ()) for name in each.opts}
-            meant = next((said for name, said in MEANT.get(flag or "", ()) if name in has), None)
+            command = getattr(getattr(error, "ctx", None), "command", None)
+            has = {name for param in getattr(command, "params", ()) for name in param.opts}
+            meant = next((advice for name, advice in MEANT.get(flag or "", ()) if name in has), None)
             elsewhere = None if meant else _elsewhere(flag)
             if meant:
                 error.possibilities = []  # type: ignore[attr-defined]
@@ -101,7 +101,7 @@ def _usage() -> Iterator[None]:
 def _elsewhere(flag: str | None) -> str:
     """The verbs that have an option which this one has not."""
     declared = declared_verbs() if flag else {}
-    names = [name for name, verb in declared.items() if flag in {each.flag for each in verb.told()}]
+    names = [name for name, verb in declared.items() if flag in {x.flag for x in verb.all_options()}]
     shown = ", ".join(f"dpfda {name}" for name in names[:SHOWN])
     return shown + " and others" * (len(names) > SHOWN)
 
@@ -135,14 +135,14 @@ class Verbs(TyperGroup):
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """What may follow; also the options of the default verb, which need not be named."""
-        found = super().shell_complete(ctx, incomplete)
+        items = super().shell_complete(ctx, incomplete)
         default = self.declared.get(self.default or "")
         if default is None or isinstance(default, Group) or incomplete[:1] != "-":
-            return found
+            return items
         meant = command_of(default)
-        known = {item.value for item in found}
+        names = {item.value for item in items}
         more = meant.shell_complete(ctx, incomplete)
-        return [*found, *(item for item in more if item.value not in known)]
+        return [*items, *(item for item in more if item.value not in names)]
 
     def resolve_command(
         self, ctx: Context, args: list[str]
@@ -150,20 +150,20 @@ class Verbs(TyperGroup):
         """The verb that is named, with its options."""
         name, command, rest = super().resolve_command(ctx, args)
         verb = self.declared.get(name or "")
-        whole = command if verb is None or isinstance(verb, Group) else command_of(verb)
-        return name, whole, rest
+        full = command if verb is None or isinstance(verb, Group) else command_of(verb)
+        return name, full, rest
 
 
 def _listed(verb: AnyVerb) -> Command:
     """A verb as it stands in the list of them, or a group of verbs."""
     if not isinstance(verb, Group):
         return listed(verb)
-    told = examples_below(verb.examples)
-    made = _group(
-        verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, help=verb.help, epilog=told
-    )
-    made.callback()(lambda: None)
-    return typer.main.get_group(made)
+    group = _group(
+        verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, help=verb.help,
+        epilog=examples_below(verb.examples),
+    )  # fmt: skip
+    group.callback()(lambda: None)
+    return typer.main.get_group(group)
 
 
 def _group(
@@ -183,7 +183,7 @@ def _group(
 
 def build() -> typer.Typer:
     """The command with all verbs of all wings and of `dpfda.front.verbs`."""
-    made = _group(
+    group = _group(
         scanned(),
         name="dpfda",
         completion=True,
@@ -198,8 +198,8 @@ def build() -> typer.Typer:
             EXIT_CODES,
         ),
     )
-    made.callback()(_options)
-    return made
+    group.callback()(_options)
+    return group
 
 
 app = build()

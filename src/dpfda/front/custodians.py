@@ -104,29 +104,29 @@ def agree(
         words = f"be one of {', '.join(kind.__name__ for kind in agreed.SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
     size = agreed.public_size(estimator, custodians)
-    asked = {str(name): exact(each, "weights") for name, each in (weights or {}).items()}
-    check_weights(asked, [card.name for card in custodians], noise)
-    agreed.check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
+    shares = {str(name): exact(weight, "weights") for name, weight in (weights or {}).items()}
+    check_weights(shares, [card.name for card in custodians], noise)
+    agreed.check_weighed(size, shares if visits is None else {**shares, "": Fraction(1)})
     if visits is not None and noise != "shared":
         raise ParameterError("visits", "be left out where the coordinator draws the noise", noise)
     check_noise(noise, colluding, count := len(custodians), threshold)
     honest = fewest(count - colluding, (threshold or count) - colluding)
-    planned = agreed.planned_size(size, custodians, asked)
-    made, law = pooled(estimator, planned, columns), None
+    planned = agreed.planned_size(size, custodians, shares)
+    pool, law = pooled(estimator, planned, columns), None
     if noise == "shared":
-        estimator, made, law = agreed.in_shares(estimator, honest, planned, columns)
+        estimator, pool, law = agreed.in_shares(estimator, honest, planned, columns)
     if visits is not None:
-        estimator, asked = agreed.by_variance(estimator, custodians, asked, visits, made)
-        planned = agreed.planned_size(size, custodians, asked)
-        estimator, made, law = agreed.in_shares(estimator, honest, planned, columns)
-    if made.thresholds:
+        estimator, shares = agreed.by_variance(estimator, custodians, shares, visits, pool)
+        planned = agreed.planned_size(size, custodians, shares)
+        estimator, pool, law = agreed.in_shares(estimator, honest, planned, columns)
+    if pool.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
         )
     parameters = agreed.written_parameters(estimator)
-    basis = made.stated_basis
-    if made.stated_grid is not None:
-        grid, ends = made.stated_grid
+    basis = pool.stated_basis
+    if pool.stated_grid is not None:
+        grid, ends = pool.stated_grid
         parameters |= {"grid_points": grid.tolist(), "domain_range": [*ends]}
     if basis is not None:
         # The functions themselves, so that no machine's linear algebra makes others.
@@ -135,10 +135,10 @@ def agree(
         if isinstance(getattr(estimator, "bounds", None), L2Ball):
             # Those of a ball have the known cycles.
             parameters.pop("periods", None)
-    for weight in asked.values():
-        made.sharing.moved(weight)
-    terms = agreed.signed_terms(made, law, size)
-    terms |= {"noise": noise, "colluding": colluding, "threshold": threshold, "weights": asked}
+    for weight in shares.values():
+        pool.sharing.moved(weight)
+    terms = agreed.signed_terms(pool, law, size)
+    terms |= {"noise": noise, "colluding": colluding, "threshold": threshold, "weights": shares}
     summary = {"name": names[0], "parameters": parameters}
     return Agreement(custodians, coordinator.card, summary, **terms).signed(coordinator)
 
@@ -177,25 +177,25 @@ def part(
     DataError
         If the data cannot be used, or hold another number of units than was agreed.
     """
-    made = agreed.agreed_sum(agreement)
+    pool = agreed.agreed_sum(agreement)
     card = agreement.card(keys.card.name)
     name = agreement.summary["parameters"].get("name")
     if (groups is not None or isinstance(X, LongCurves)) and name is None:
         raise ParameterError("groups", "be left out where the agreement names no unit", "groups")
-    total = made.total(X, groups, y)
-    if card.units is not None and (found := total.count_with_noise(0, 1)) != card.units:
+    total = pool.total(X, groups, y)
+    if card.units is not None and (count := total.count_with_noise(0, 1)) != card.units:
         alone = groups is None and name is not None
         rows = f" Each row counts as one {name}, unless groups says whose it is." if alone else ""
         raise DataError(
-            f"X must hold the {card.units} units that were agreed; found {found}.{rows} Their number "
+            f"X must hold the {card.units} units that were agreed; found {count}.{rows} Their number "
             "is public: make new keys with it, for another agreement."
         )
     if agreement.is_shared:
         check_own(agreement, keys)
-        sharing = made.sharing
+        sharing = pool.sharing
         law, paying = sharing.law(agreement.honest), read_ledger(ledger)
         weight = agreement.weight(card.name) if agreement.weights else None
-        total = sharing.with_share(made.measured(total), law, paying, weight)
+        total = sharing.with_share(pool.measured(total), law, paying, weight)
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
@@ -243,8 +243,8 @@ def answer(agreement: Agreement, keys: Kept | Keys, roll: Roll) -> Answer:
     CustodyError
         If another roll was answered, it is not of this agreement, or names too few.
     """
-    kept = Kept.of(keys) if isinstance(keys, Keys) else keys
-    return kept.answer(agreement, roll)
+    secret = Kept.of(keys) if isinstance(keys, Keys) else keys
+    return secret.answer(agreement, roll)
 
 
 def merge(
@@ -281,7 +281,7 @@ def merge(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    made, parts = agreed.agreed_sum(agreement), list(parts)
+    pool, parts = agreed.agreed_sum(agreement), list(parts)
     total = joined(agreement, coordinator, parts, answers)
     present = {part.custodian for part in parts}
     sizes = [card.units for card in agreement.custodians if card.name in present]
@@ -292,11 +292,11 @@ def merge(
             "was not made as agreed: start again with new keys."
         )
     if agreement.is_shared:
-        law = replace(made.sharing.law(agreement.honest), drawn=len(present))
-        divisor = _weighed(agreement, made, present) if agreement.weights else units
-        release: Release = made.publish_shared(total, law, divisor, ledger)
+        law = replace(pool.sharing.law(agreement.honest), drawn=len(present))
+        divisor = _weighed(agreement, pool, present) if agreement.weights else units
+        release: Release = pool.publish_shared(total, law, divisor, ledger)
     else:
-        release = made.publish(total, ledger)
+        release = pool.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.
     coordinator.use_up(f"the total under the agreement {agreement.digest.hex()}")
     return release
@@ -310,7 +310,7 @@ def _check_readable(written: object) -> None:
         raise ParameterError("basis", words, "a function of your own") from None
 
 
-def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
+def _weighed(agreement: Agreement, pool: PooledSum, present: Iterable[str]) -> Fraction:
     """What the sum of those present is divided by: units, each by the factor of its custodian."""
-    cards, moved = map(agreement.card, present), made.sharing.moved
+    cards, moved = map(agreement.card, present), pool.sharing.moved
     return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))

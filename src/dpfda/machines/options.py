@@ -82,7 +82,7 @@ class Examples(Reader["TableColumns"]):
                 stated=stated,
             )
 
-    def found(self, given: Given, table: TableColumns) -> dict[str, object]:
+    def from_header(self, given: Given, table: TableColumns) -> dict[str, object]:
         if given.plot is not None and len(table.columns) > 2:
             # A glob says only now how many there are; nothing is charged yet.
             words = "be left out for more than two input columns"

@@ -149,9 +149,9 @@ class FoundMean(HeldCloser):
         near = moved_by_cutting(*self.apart.counted(self.count), (-below, above))
         return np.array(cut) + near
 
-    def _told(self, asked: Asked) -> list[Limits]:
+    def _offsets(self, asked: Asked) -> list[Limits]:
         # Cells tell of records as they were held.
-        return super()._told(asked) if self.distance is None else [self._by_distance(asked)]
+        return super()._offsets(asked) if self.distance is None else [self._by_distance(asked)]
 
     @property
     def _is_proved(self) -> bool:

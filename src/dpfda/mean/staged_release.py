@@ -293,16 +293,16 @@ class CloserMean(HeldCloser):
         """Whether records were held nearer to the line than the bounds are."""
         return self._radius != self.selection.radii[0]
 
-    def _told(self, asked: Asked) -> list[Limits]:
+    def _offsets(self, asked: Asked) -> list[Limits]:
         """As of any line; what cells tell is of records as they were held, beside how much that moves.
 
         If a radius was tried, its shift has its part of what the level leaves, whether the radius is
         kept, which hangs on that noise, or not. The others have the rest, whatever came before.
         """
         if self.excess is None:
-            return super()._told(asked)
+            return super()._offsets(asked)
         missed, scale = 1 - asked.level, self._scale
-        told = super()._told(replace(asked, level=1 - (1 - OF_SHIFT) * missed))
+        told = super()._offsets(replace(asked, level=1 - (1 - OF_SHIFT) * missed))
         if self._is_held and self._tells_points:
             low, high = told.pop()
             moved = self.excess.at_most(1 - OF_SHIFT * missed, self.count)
@@ -318,7 +318,7 @@ class CloserMean(HeldCloser):
             return band
         lower, upper = self._limits_at(at) or (0.0, 0.0)
         beside = self.clipped * (np.asarray(upper) - lower)
-        return self._held(replace(band, lower=band.lower - beside, upper=band.upper + beside))
+        return self._settled(replace(band, lower=band.lower - beside, upper=band.upper + beside))
 
     # Its file.
 

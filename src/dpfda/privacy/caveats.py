@@ -87,15 +87,15 @@ class Caveat:
         return _TOLD[self.kind][2]
 
     def __str__(self) -> str:
-        said = _TOLD[self.kind][1]
+        words = _TOLD[self.kind][1]
         if self.kind == STEPS:
-            said = said.format(count="a step" if self.count == 1 else f"{self.count} steps")
+            words = words.format(count="a step" if self.count == 1 else f"{self.count} steps")
         elif self.kind == OVERLAP:
-            said = said.format(count=self.count)
+            words = words.format(count=self.count)
         elif self.count > 1:
             others = "1 other fit" if self.count == 2 else f"{self.count - 1} other fits"
-            said += f", beside at least {others} of its estimator"
-        return f"{said}: {self.subject} {'are' if self.kind == ENSEMBLE else 'is'} not covered"
+            words += f", beside at least {others} of its estimator"
+        return f"{words}: {self.subject} {'are' if self.kind == ENSEMBLE else 'is'} not covered"
 
     def to_json(self) -> dict[str, object]:
         """As JSON types, also in words, which are not read back."""
@@ -120,8 +120,8 @@ def caveats_from_json(written: Mapping[str, object]) -> tuple[Caveat, ...]:
 
 def joined(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
     """Each kind once, with its largest count."""
-    kept = sorted(caveats, key=lambda caveat: caveat.count)
-    largest = {caveat.kind: caveat for caveat in kept}
+    ordered = sorted(caveats, key=lambda caveat: caveat.count)
+    largest = {caveat.kind: caveat for caveat in ordered}
     return tuple(largest[kind] for kind in _TOLD if kind in largest)
 
 
@@ -142,9 +142,9 @@ def check_covered(listed: Sequence[HasCaveats]) -> None:
             )
 
 
-def checked_caveats(given: object) -> tuple[Caveat, ...]:
+def checked_caveats(values: object) -> tuple[Caveat, ...]:
     """Several caveats, as a tuple."""
-    caveats = tuple(given) if isinstance(given, Iterable) else ()
+    caveats = tuple(values) if isinstance(values, Iterable) else ()
     if not all(isinstance(caveat, Caveat) for caveat in caveats):
         raise ParameterError("caveats", "be caveats", "others")
     return caveats
@@ -172,7 +172,7 @@ _NUMBERS: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 def caveats_of_callers() -> tuple[Caveat, ...]:
     """What is known now of what a release that is made now does not cover."""
     repeated = set(_repeated())
-    number = max((_number(one) for one in _fitted_now()), default=1) if repeated else 1
+    number = max((_number(estimator) for estimator in _fitted_now()), default=1) if repeated else 1
     caveats = [Caveat(kind, number) for kind in (SEARCH, ENSEMBLE) if kind in repeated]
     steps = fitted_steps()
     return (*caveats, *([Caveat(STEPS, len(steps))] if steps else []))
@@ -184,12 +184,12 @@ def fitted_steps() -> list[str]:
     targets = _class("sklearn.compose", "TransformedTargetRegressor")
     inside: set[int] = set()
     names: list[str] = []
-    for one in _fitted_now():
-        if isinstance(one, pipelines):
-            names += _learned(_before(one, inside))
-        elif isinstance(one, targets):
-            names += _learned([("transformer", getattr(one, "transformer_", None))])
-        inside.add(id(one))
+    for estimator in _fitted_now():
+        if isinstance(estimator, pipelines):
+            names += _learned(_before(estimator, inside))
+        elif isinstance(estimator, targets):
+            names += _learned([("transformer", getattr(estimator, "transformer_", None))])
+        inside.add(id(estimator))
     return names
 
 
@@ -248,9 +248,9 @@ def _fitted_now() -> Iterator[object]:
             yield frame.f_locals.get("self")
 
 
-def _number(one: object) -> int:
+def _number(estimator: object) -> int:
     with suppress(TypeError):
-        return _NUMBERS.get(one, 1)
+        return _NUMBERS.get(estimator, 1)
     return 1
 
 

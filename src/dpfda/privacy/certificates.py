@@ -78,9 +78,9 @@ class Certificate:
             raise ParameterError(
                 "stages", "have one name a cost, and be one or more", f"{len(self.stages)}"
             )
-        whole = added([cost.guarantee for cost in self.costs])
-        if not within(whole, self.guarantee):
-            raise ParameterError("costs", f"add up to at most {self.guarantee}", f"{whole}")
+        total = added([cost.guarantee for cost in self.costs])
+        if not within(total, self.guarantee):
+            raise ParameterError("costs", f"add up to at most {self.guarantee}", f"{total}")
 
     @classmethod
     def charged(
@@ -102,10 +102,10 @@ class Certificate:
         plain_words(unit, "unit")
         for stage in costs:
             plain_words(stage, "stages")
-        whole = added([cost.guarantee for cost in costs.values()])
+        total = added([cost.guarantee for cost in costs.values()])
         stages, parts = tuple(costs), tuple(costs.values())
         identity, caveats = secrets.token_hex(16), caveats_of_callers()
-        return cls(whole, whole, neighbours, unit, bound, mechanism, stages, parts, identity, caveats)
+        return cls(total, total, neighbours, unit, bound, mechanism, stages, parts, identity, caveats)
 
     def __getstate__(self) -> dict[str, object]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
@@ -152,9 +152,9 @@ class Certificate:
         guarantee = added([cost.guarantee for cost in costs])
         return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
 
-    def achieved_within(self, whole: Guarantee) -> list[Guarantee]:
-        """What its stages gave, as it adds up within a whole: of pure ones among rhos each by itself."""
-        alone = isinstance(whole, ZeroConcentratedDP) and isinstance(self.achieved, PureDP)
+    def achieved_within(self, claim: Guarantee) -> list[Guarantee]:
+        """What its stages gave, as it adds up within a claim: pure ones among rhos one by one."""
+        alone = isinstance(claim, ZeroConcentratedDP) and isinstance(self.achieved, PureDP)
         return [cost.guarantee for cost in self.costs] if alone and self.costs[1:] else [self.achieved]
 
     @property
@@ -164,7 +164,7 @@ class Certificate:
 
     @property
     def charges(self) -> tuple[tuple[str, str, composition.Cost], ...]:
-        """What tells each charge from all others: the release, the stage, and its cost."""
+        """The key of each charge: the release, the stage, and its cost."""
         stages = zip(self.stages, self.costs, strict=True)
         return tuple((self.identity, stage, cost) for stage, cost in stages)
 
@@ -229,8 +229,8 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, object]:
 def guarantee_from_json(written: object) -> Guarantee:
     """A guarantee from its exact numbers."""
     entries = mapping(written)
-    made, exact = KINDS[text(entries["kind"])], mapping(entries["exact"])
-    return made(*(rational(exact[term]) for term in made.terms))
+    kind, exact = KINDS[text(entries["kind"])], mapping(entries["exact"])
+    return kind(*(rational(exact[term]) for term in kind.terms))
 
 
 def certificate_to_json(certificate: Certificate) -> dict[str, object]:
@@ -273,7 +273,7 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
     Raises ValueError if its parts contradict each other.
     """
     costs = [mapping(cost) for cost in sequence(written["costs"])]
-    made = Certificate(
+    certificate = Certificate(
         guarantee=guarantee_from_json(written["guarantee"]),
         achieved=guarantee_from_json(written["achieved_guarantee"]),
         neighbours=Neighbours.parse(written["neighbours"]),
@@ -285,26 +285,26 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
         identity=name(written["release_id"]),
         caveats=caveats_from_json(written),
     )
-    _check_claims(made)
-    return made
+    _check_claims(certificate)
+    return certificate
 
 
 def _check_claims(certificate: Certificate) -> None:
-    claim, whole = certificate.guarantee, added([cost.guarantee for cost in certificate.costs])
-    if not (_as_much(whole, claim) and within(certificate.achieved, claim)):
+    claim, total = certificate.guarantee, added([cost.guarantee for cost in certificate.costs])
+    if not (_as_much(total, claim) and within(certificate.achieved, claim)):
         raise ValueError("the costs, the claim and what was achieved contradict each other")
     drawn = [cost.drawn for cost in certificate.costs if cost.drawn is not None]
     if not all(_has(cost.loss, cost.guarantee) for cost in (*certificate.costs, *drawn)):
         raise ValueError("a loss is not what its cost says")
 
 
-def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
+def _as_much(total: Guarantee, claim: Guarantee) -> bool:
     """Whether costs reach a claim; pure noise that was chosen under a delta costs its epsilon alone."""
-    if isinstance(whole, PureDP) and isinstance(claim, ApproximateDP):
-        return whole.epsilon >= claim.epsilon
-    if isinstance(whole, PureDP) and isinstance(claim, ZeroConcentratedDP):
-        return whole.epsilon**2 / 2 >= claim.rho
-    return within(claim, whole)
+    if isinstance(total, PureDP) and isinstance(claim, ApproximateDP):
+        return total.epsilon >= claim.epsilon
+    if isinstance(total, PureDP) and isinstance(claim, ZeroConcentratedDP):
+        return total.epsilon**2 / 2 >= claim.rho
+    return within(claim, total)
 
 
 def _has(loss: composition.Loss, guarantee: Guarantee) -> bool:
@@ -319,6 +319,6 @@ def _has(loss: composition.Loss, guarantee: Guarantee) -> bool:
     if isinstance(loss, composition.ApproximateLoss):
         return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
     # In floats: whatever numbers a file holds, it is read at once.
-    found = composition.estimated_profile(loss, float(guarantee.epsilon))
+    profile = composition.estimated_profile(loss, float(guarantee.epsilon))
     delta = float(guarantee.delta)
-    return found is not None and delta <= found * ROUNDING <= delta * ROUNDING**2
+    return profile is not None and delta <= profile * ROUNDING <= delta * ROUNDING**2

@@ -96,7 +96,7 @@ class ZeroConcentratedDP:
 Guarantee = PureDP | ApproximateDP | ZeroConcentratedDP
 
 KINDS: dict[str, type[Guarantee]] = {
-    made.kind: made for made in (PureDP, ApproximateDP, ZeroConcentratedDP)
+    kind.kind: kind for kind in (PureDP, ApproximateDP, ZeroConcentratedDP)
 }
 
 
@@ -176,7 +176,7 @@ def added(parts: Sequence[Guarantee]) -> Guarantee:
     """
     epsilons, deltas, rhos = _by_term(parts)
     concentrated = sum(rhos, sum((epsilon**2 for epsilon in epsilons), NOTHING) / 2)
-    return _whole(sum(epsilons, NOTHING), sum(deltas, NOTHING), any(rhos), concentrated)
+    return _joined(sum(epsilons, NOTHING), sum(deltas, NOTHING), any(rhos), concentrated)
 
 
 def _by_term(parts: Sequence[Guarantee]) -> list[list[Fraction]]:
@@ -185,7 +185,7 @@ def _by_term(parts: Sequence[Guarantee]) -> list[list[Fraction]]:
     return [[getattr(part, term, NOTHING) for part in parts] for term in terms]
 
 
-def _whole(epsilon: Fraction, delta: Fraction, has_rho: bool, rho: Fraction) -> Guarantee:
+def _joined(epsilon: Fraction, delta: Fraction, has_rho: bool, rho: Fraction) -> Guarantee:
     """The guarantee of these numbers, in zero-concentrated terms where a part is."""
     if not has_rho:
         return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
@@ -206,21 +206,21 @@ def largest(parts: Sequence[Guarantee]) -> Guarantee:
     (0.25, 1e-06)-differential privacy
     """
     epsilon, delta, rho = (max(losses, default=NOTHING) for losses in _by_term(parts))
-    return _whole(epsilon, delta, rho > 0, max(rho, epsilon**2 / 2))
+    return _joined(epsilon, delta, rho > 0, max(rho, epsilon**2 / 2))
 
 
-def within(part: Guarantee, whole: Guarantee) -> bool:
+def within(part: Guarantee, limit: Guarantee) -> bool:
     """Whether a guarantee is at most another, exactly and number by number.
 
     Pure epsilon is within approximate guarantees of that epsilon and within rho = epsilon^2 / 2 (Bun &
     Steinke 2016, Proposition 1.4).
     """
     if isinstance(part, PureDP):
-        if isinstance(whole, ZeroConcentratedDP):
-            return part.epsilon**2 / 2 <= whole.rho
-        return part.epsilon <= whole.epsilon
-    return type(part) is type(whole) and all(
-        getattr(part, term) <= getattr(whole, term) for term in part.terms
+        if isinstance(limit, ZeroConcentratedDP):
+            return part.epsilon**2 / 2 <= limit.rho
+        return part.epsilon <= limit.epsilon
+    return type(part) is type(limit) and all(
+        getattr(part, term) <= getattr(limit, term) for term in part.terms
     )
 
 
@@ -234,15 +234,15 @@ def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     delta: 0, or from 1e-100 to below 1.
     Raises ParameterError if either is no number or out of range.
     """
-    found = guarantee_for(_read(epsilon, "epsilon"), _read(delta, "delta"))
-    approximate = isinstance(found, ApproximateDP)
-    if isinstance(found, ApproximateDP) and found.delta < SMALLEST_DELTA:
+    guarantee = guarantee_for(_read(epsilon, "epsilon"), _read(delta, "delta"))
+    approximate = isinstance(guarantee, ApproximateDP)
+    if isinstance(guarantee, ApproximateDP) and guarantee.delta < SMALLEST_DELTA:
         raise ParameterError("delta", "be 0 or at least 1e-100", shown(delta))
     largest = LARGEST_APPROXIMATE_EPSILON if approximate else LARGEST_EPSILON
-    if not SMALLEST_EPSILON <= found.epsilon <= largest:
+    if not SMALLEST_EPSILON <= guarantee.epsilon <= largest:
         words = "1e6 where delta is positive" if approximate else "1e9"
         raise ParameterError("epsilon", f"lie between 1e-9 and {words}", shown(epsilon))
-    return found
+    return guarantee
 
 
 def asked(epsilon: object, delta: object = 0, rho: object = None) -> Guarantee:
@@ -266,10 +266,10 @@ def asked(epsilon: object, delta: object = 0, rho: object = None) -> Guarantee:
         raise ParameterError(
             "delta", "be 0 beside rho, which implies a delta for every epsilon", shown(delta)
         )
-    found = ZeroConcentratedDP(_read(rho, "rho"))
-    if not SMALLEST_EPSILON**2 <= found.rho <= LARGEST_EPSILON:
+    guarantee = ZeroConcentratedDP(_read(rho, "rho"))
+    if not SMALLEST_EPSILON**2 <= guarantee.rho <= LARGEST_EPSILON:
         raise ParameterError("rho", "lie between 1e-18 and 1e9", shown(rho))
-    return found
+    return guarantee
 
 
 def _read(value: object, name: str) -> Fraction:

@@ -66,34 +66,34 @@ def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
     size: Number of privacy units, only where it is public.
     Returns one sentence or two each, none where there is nothing to object to.
     """
-    found = []
+    objections = []
     epsilon = worded_epsilon(guarantee)
     if epsilon > LARGE_EPSILON:
         of_rho = ""
         if isinstance(guarantee, ZeroConcentratedDP):
             rho = number(float(guarantee.rho))
             of_rho = f" It is that of rho {rho}, but for a probability of about {EXAMPLE_DELTA:g}."
-        found.append(
+        objections.append(
             f"Epsilon {number(epsilon)} is large: the odds can change by a factor of "
             f"{number(factor(epsilon))}, so that a suspicion of 50% can become one of "
             f"{percent(posterior(epsilon))}.{of_rho} Above {LARGE_EPSILON} the promise is weak; values "
             "of 1 or below are usual where the data are sensitive."
         )
     if not isinstance(guarantee, ApproximateDP):
-        return tuple(found)
+        return tuple(objections)
     delta = float(guarantee.delta)
     why = (
         "A program that picks each unit with probability delta and publishes its data outright "
         "would satisfy a promise with this delta."
     )
     if size is not None and delta * size >= 1:
-        found.append(
+        objections.append(
             f"Delta {delta:g} is not below one over the number of units (1/{size}). {why} "
             "Choose a delta far below that."
         )
     elif delta > LARGE_DELTA:
-        found.append(f"Delta {delta:g} is above {LARGE_DELTA:g}. {why} Choose a smaller delta.")
-    return tuple(found)
+        objections.append(f"Delta {delta:g} is above {LARGE_DELTA:g}. {why} Choose a smaller delta.")
+    return tuple(objections)
 
 
 def claim(certificate: Certificate) -> str:
@@ -111,11 +111,11 @@ def in_short(certificate: Certificate) -> str:
     """The guarantee and what it means, in one line."""
     guarantee = certificate.guarantee
     most = number(factor(worded_epsilon(guarantee)))
-    said = f"{claim(certificate)}: odds about one {certificate.unit} change at most {most}-fold"
+    line = f"{claim(certificate)}: odds about one {certificate.unit} change at most {most}-fold"
     if isinstance(guarantee, PureDP):
-        return said
+        return line
     beside = guarantee.delta if isinstance(guarantee, ApproximateDP) else EXAMPLE_DELTA
-    return f"{said}, but for a probability of about {float(beside):g}" if beside else said
+    return f"{line}, but for a probability of about {float(beside):g}" if beside else line
 
 
 def in_symbols(certificate: Certificate) -> str:
@@ -255,10 +255,10 @@ def _kind(guarantee: Guarantee) -> str:
             f"zero-concentrated differential privacy with rho = {number(float(guarantee.rho))}, which "
             f"implies epsilon = {number(worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
         )
-    said = f"differential privacy with epsilon = {number(float(guarantee.epsilon))}"
+    line = f"differential privacy with epsilon = {number(float(guarantee.epsilon))}"
     if isinstance(guarantee, PureDP):
-        return f"{said} (pure: delta = 0)"
-    return f"{said} and delta = {float(guarantee.delta):g}"
+        return f"{line} (pure: delta = 0)"
+    return f"{line} and delta = {float(guarantee.delta):g}"
 
 
 def _loosened(guarantee: Guarantee) -> list[str]:

@@ -42,10 +42,10 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
-    told = plan.distance_beside(design)
-    if told is not None and not plan.telling.among:
-        line, noise = line_and_noise(sums, paid, told, draw)
-        return with_distance(line, total, plan, told.law, noise)
+    distance = plan.distance_beside(design)
+    if distance is not None and not plan.telling.among:
+        line, noise = line_and_noise(sums, paid, distance, draw)
+        return with_distance(line, total, plan, distance.law, noise)
     return paid.around(sums, draw(design.noise))
 
 

@@ -120,10 +120,10 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
             "times) as the estimator's ledger: candidates times folds, and one more for refitting. "
             "Nothing was charged."
         )
-    told: dict[str, object] = {**entry, "release": certificate.identity}
+    row: dict[str, object] = {**entry, "release": certificate.identity}
     if certificate.caveats:
-        told["caveats"] = [caveat.to_json() for caveat in certificate.caveats]
-    account.charge(dataset, certificate.costs, told)
+        row["caveats"] = [caveat.to_json() for caveat in certificate.caveats]
+    account.charge(dataset, certificate.costs, row)
 
 
 def _warn_once(kind: type[Warning], words: str) -> None:

@@ -47,7 +47,7 @@ from dpfda.releases.function import ReleasedFunction
 Line = TypeVar("Line", bound=ReleasedFunction)
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
-# The stage of a release that tells the largest distance of its line with a share of the budget.
+# The stage of a release that spends a share of the budget on the largest distance of its line.
 DISTANCE = "largest distance"
 
 
@@ -68,7 +68,7 @@ class Telling:
 
     @property
     def alone(self) -> Telling:
-        """Of one line, or one channel, by itself, whatever other groups there are."""
+        """For one line, or one channel, without regard to other groups."""
         return Telling(self.asked, lines=self.lines)
 
 
@@ -168,15 +168,15 @@ def with_distance(
         exact = IntegerSum.one_number(
             [total], partial(largest_distance, public=(line, halves, plan.size))
         )
-    told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
-    return telling(release, told_by(told, plan.largest_half, law, most))
+    noisy = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
+    return telling(release, told_by(noisy, plan.largest_half, law, most))
 
 
 def telling(release: Line, distance: Distance) -> Line:
     """The line with its distance: what was estimated of the same noisy numbers stays."""
-    told, estimated = replace(release, distance=distance), ("coefficients", "_widths")
-    vars(told).update({name: vars(release)[name] for name in estimated if name in vars(release)})
-    return told
+    line, estimated = replace(release, distance=distance), ("coefficients", "_widths")
+    vars(line).update({name: vars(release)[name] for name in estimated if name in vars(release)})
+    return line
 
 
 def with_distances(
@@ -194,11 +194,11 @@ def with_distances(
     lines, halves = zip(*(line_in_integers(*pair) for pair in pairs), strict=True)
     public: Groups = [*lines], halves[0], sizes
     both = partial(of_all, public=public), partial(of_pairs, public=public)
-    exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, each) for each in both])
-    told = known(plan.distance)
-    noisy, apart = exact.with_noise(draw(told.law))
+    exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, measure) for measure in both])
+    distance = known(plan.distance)
+    noisy, apart = exact.with_noise(draw(distance.law))
     return [
-        telling(release, GroupDistance(noisy, told.half, told.law, apart, sizes, place))
+        telling(release, GroupDistance(noisy, distance.half, distance.law, apart, sizes, place))
         for place, release in enumerate(releases)
     ]
 
@@ -279,8 +279,8 @@ def of_all(totals: list[list[int]], public: Groups) -> int:
     public: Lines of all groups, half distances of bounds, and the numbers to divide by.
     """
     lines, halves, sizes = public
-    whole = [sum(map(mul, sizes, column)) for column in zip(*lines, strict=True)]
-    return largest_distance([list(map(sum, zip(*totals, strict=True)))], (whole, halves, 1))
+    weighed = [sum(map(mul, sizes, column)) for column in zip(*lines, strict=True)]
+    return largest_distance([list(map(sum, zip(*totals, strict=True)))], (weighed, halves, 1))
 
 
 def of_pairs(totals: list[list[int]], public: Groups) -> int:
@@ -294,8 +294,8 @@ def of_pairs(totals: list[list[int]], public: Groups) -> int:
         for own, line, size in zip(totals, lines, sizes, strict=True)
     ]
     for (one, n), (other, m) in combinations(zip(apart, sizes, strict=True), 2):
-        found = zip(one, other, halves, strict=True)
+        gaps = zip(one, other, halves, strict=True)
         # (a / n - b / m) min(n, m), in one fraction.
-        here = (widest * abs(a * m - b * n) // (max(n, m) * half) for a, b, half in found if half)
+        here = (widest * abs(a * m - b * n) // (max(n, m) * half) for a, b, half in gaps if half)
         largest = max(largest, *here)
     return largest

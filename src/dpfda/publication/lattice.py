@@ -113,9 +113,9 @@ def release_function(
     choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():
         raise ParameterError("unit", "name who is protected, in the singular", repr(unit))
-    whole = check_degree(degree)
+    degree = check_degree(degree)
     domain = box_domain(domain_range, MOST_VARIABLES)
-    count = (whole + 1) ** len(domain)
+    count = (degree + 1) ** len(domain)
     if count > LARGEST_LATTICE:
         raise ParameterError(
             "degree", f"give at most {LARGEST_LATTICE} lattice points", f"{count}", "Lower it."
@@ -132,18 +132,18 @@ def release_function(
     width = math.ceil(move * Fraction(2) ** exponent)
     noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)
     law = Calibrated(noise, guarantee, "linf", width)
-    values = _values(target, whole, domain, invalid)
+    values = _values(target, degree, domain, invalid)
     total = IntegerSum.of([on_grid(value, exponent) for value in values])
     entry = {
         "summary": f"function of {len(domain)} variable(s) on a lattice",
         "neighbours": str(relation),
         "privacy_unit": unit,
         "bound": stated_by_caller(readable(move)),
-        "basis": f"Bernstein polynomials of degree {whole}",
+        "basis": f"Bernstein polynomials of degree {degree}",
         "mechanism": "bernstein",
     }
     noisy, certificate = publish_integers(total, law, entry, account)
-    return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
+    return LatticeRelease(noisy, degree, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 
 def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[Fraction]:
@@ -152,12 +152,12 @@ def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[F
     if callable(target) and not isinstance(target, type):
         target = target(lattice(degree, domain))
         shape = (math.prod(shape),)
-    given = _cells(target)
-    if given is None:
+    cells = _cells(target)
+    if cells is None:
         raise DataError("target must give real numbers; found something else.")
-    if given.shape != shape:
-        raise DataError(f"target must give values of shape {shape}; found {given.shape}.")
-    values = [_exactly(cell) for cell in given.ravel()]
+    if cells.shape != shape:
+        raise DataError(f"target must give values of shape {shape}; found {cells.shape}.")
+    values = [_exactly(cell) for cell in cells.ravel()]
     unusable = [place for place, value in enumerate(values) if value is None]
     if invalid == "refuse" and unusable:
         raise DataError(

@@ -112,17 +112,17 @@ class MeanQuestion(Plan):
 
     def but(self, **changed: Any) -> Self:
         """The plan where something else is asked for; the mechanism works on what was stated anew."""
-        asked = {name: getattr(self, name) for name in ASKED}
-        asked["basis"], asked["bound"] = self.stated or (self.basis, self.bound)
-        return self.of(**asked | changed)
+        terms = {name: getattr(self, name) for name in ASKED}
+        terms["basis"], terms["bound"] = self.stated or (self.basis, self.bound)
+        return self.of(**terms | changed)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
         if self.drawn is not None:
             words, remedy = "be that of all functions whose noise is drawn at once", "Ask that one."
             raise ParameterError("plan", words, "the plan of one of them", remedy)
         size = None if self.size is None else n
-        made = self.but(guarantee=guarantee, size=size, expected_size=n, telling=self.telling.alone)
-        return made if self.again is None else cast("Self", self.again(made))
+        plan = self.but(guarantee=guarantee, size=size, expected_size=n, telling=self.telling.alone)
+        return plan if self.again is None else cast("Self", self.again(plan))
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]
@@ -186,8 +186,8 @@ class MeanQuestion(Plan):
     @cached_property
     def curves(self) -> CurvePrior | None:
         """What the default mean of curves between bounds is estimated from; None for anything else."""
-        made = designs.public_curves(self.basis, self.bound)
-        return None if made is None else self.shape.told(made, flat_grid(self.basis))
+        prior = designs.public_curves(self.basis, self.bound)
+        return None if prior is None else self.shape.told(prior, flat_grid(self.basis))
 
     @cached_property
     def _mixture(self) -> Prior | None:
@@ -262,7 +262,7 @@ class MeanDesign(MeanQuestion):
 
     @cached_property
     def distance(self) -> DistanceNoise | None:
-        """The noise that tells the largest distance of the line from the mean; None where none does."""
+        """The noise on the largest distance of the line from the mean; None without one."""
         share, neighbours, beside = self.distance_share, self.neighbours, self.telling.beside
         if beside is not None:
             return DistanceNoise(self.largest_half, neighbours, beside, self.guarantee, in_box=True)
@@ -286,8 +286,8 @@ class MeanDesign(MeanQuestion):
     @property
     def distance_sides(self) -> int:
         """How many sides of the line's own box tell it: the noise of the line is a little larger."""
-        told = self.distance
-        return told.law.components if told is not None and told.in_box else 0
+        distance = self.distance
+        return distance.law.components if distance is not None and distance.in_box else 0
 
     @cached_property
     def _in_one_box(self) -> bool:
@@ -347,8 +347,8 @@ class MeanDesign(MeanQuestion):
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
         basis, cube = self.basis, None if self.on_grid is None else self.on_grid.cube
-        asked = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
-        return Problem(*asked, cube, self._mixture, self.curves, self.images)
+        terms = basis.eigenvalues, basis.decay, self.ball, size, self.function_guarantee, self.neighbours
+        return Problem(*terms, cube, self._mixture, self.curves, self.images)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
@@ -358,22 +358,24 @@ class MeanDesign(MeanQuestion):
         """
         problem = self.problem(size)
         if self.joins_count:
-            made = designs.with_count(problem, designs.choose(problem, self.mechanism))
+            chosen = designs.with_count(problem, designs.choose(problem, self.mechanism))
             enough = size * float(pure_budget(problem.pure.guarantee)) >= LEAST_OF_COUNTED
-            tells = self.telling.asked and made.counts > 0 and enough
-            return designs.with_sides(made, distance_sides(made.components)) if tells else made
+            tells = self.telling.asked and chosen.counts > 0 and enough
+            return designs.with_sides(chosen, distance_sides(chosen.components)) if tells else chosen
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
-        made = designs.choose(problem, self.mechanism)
-        return designs.with_sides(made, distance_sides(made.components)) if self._has_sides else made
+        chosen = designs.choose(problem, self.mechanism)
+        if self._has_sides:
+            chosen = designs.with_sides(chosen, distance_sides(chosen.components))
+        return chosen
 
     def on_cells(self, count: int) -> Self:
         """The same with at least so many equal cells, where there is a line and the size is public."""
-        made = self.curves
-        if made is None or self.size is None:
+        prior = self.curves
+        if prior is None or self.size is None:
             return self
-        cells = equal_cells(flat_grid(self.basis).size, max(count, len(made.cells or ())))
-        finer = replace(self.problem(self.size), curves=replace(made, cells=cells))
+        cells = equal_cells(flat_grid(self.basis).size, max(count, len(prior.cells or ())))
+        finer = replace(self.problem(self.size), curves=replace(prior, cells=cells))
         return replace(self, drawn=designs.choose(finer))
 
     @cached_property
@@ -420,9 +422,9 @@ class MeanDesign(MeanQuestion):
         design = self.design(units)
         if self.joins_count:
             return design
-        made = None if design.measurement is None else design.measurement.matrix
-        before, made = (np.empty(0) if each is None else each for each in (self.measured, made))
-        if not np.array_equal(before, made):
+        after = None if design.measurement is None else design.measurement.matrix
+        before, after = (np.empty(0) if matrix is None else matrix for matrix in (self.measured, after))
+        if not np.array_equal(before, after):
             words = "measure the same sums whatever the number of units, where that is private"
             remedy = "Give public_size, or fix what is measured."
             raise ParameterError("mechanism", words, design.mechanism, remedy)

@@ -72,11 +72,11 @@ class Framed:
 
         noisy_count: The number of units, where it has the last coordinate of the noise.
         """
-        made = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
+        kind = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
         public, design = dict(self.public), self.design
         if noisy_count is not None:
             public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
-        return made(noisy_sum=noisy_sum, **public)
+        return kind(noisy_sum=noisy_sum, **public)
 
     def around(self, sums: IntegerSum, noise: Sequence[int]) -> ReleasedMean:
         """The released function of sums with noise, and of their number where it has the last of it."""
@@ -87,21 +87,21 @@ class Framed:
         return self.release(noisy, sums.count_with_noise(noise[-1], design.counts))
 
     def saying(self, **more: object) -> Framed:
-        """The same with more that is said about it."""
+        """The same with more labels."""
         return replace(self, public={**self.public, "about": {**self.public["about"], **more}})
 
 
 def line_and_noise(
-    sums: IntegerSum, framed: Framed, told: DistanceNoise, draw: Draw
+    sums: IntegerSum, framed: Framed, distance: DistanceNoise, draw: Draw
 ) -> tuple[ReleasedFunction, Sequence[int]]:
     """A line, and the noise on what tells its largest distance: one draw where both are of one box."""
     cells = framed.design.noise
-    if told.in_box:
-        parts = [cast("BoxPartNoise", part).scales for part in (cells, told.law)]
+    if distance.in_box:
+        parts = [cast("BoxPartNoise", part).scales for part in (cells, distance.law)]
         drawn, count = draw(BoxNoise((*parts[0], *parts[1]))), cells.components
         own, noise = drawn[:count], drawn[count:]
     else:
-        own, noise = draw(cells), draw(told.law)
+        own, noise = draw(cells), draw(distance.law)
     return cast("ReleasedFunction", framed.around(sums, own)), noise
 
 
@@ -126,8 +126,8 @@ class MeanPlan(MeanDesign):
         """
         problem = self.problem(size)
         achieved = self.achieved(design, size)
-        if (told := self.distance_beside(design)) is not None:
-            achieved = told.with_line(achieved)
+        if (distance := self.distance_beside(design)) is not None:
+            achieved = distance.with_line(achieved)
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
@@ -178,8 +178,8 @@ class MeanPlan(MeanDesign):
 
     @cached_property
     def _outlook(self) -> Outlook | None:
-        found = self.expected_error()
-        return None if found is None else Outlook(self.typical(found.total), self.typical(found.most))
+        error = self.expected_error()
+        return None if error is None else Outlook(self.typical(error.total), self.typical(error.most))
 
     def typical(self, square: float) -> float:
         """Root mean square at a point for a squared L2 distance."""
@@ -216,8 +216,8 @@ class MeanPlan(MeanDesign):
 
     def width_of(self, examples: Sequence[ReleasedMean], level: float, groups: int = 1) -> Outlook:
         """What is expected of a half-width by examples; with groups, of the widest of so many."""
-        made = [release.band(level) for release in examples]
-        halves = np.array([np.mean(band.upper - band.lower) / 2 for band in made])
+        bands = [release.band(level) for release in examples]
+        halves = np.array([np.mean(band.upper - band.lower) / 2 for band in bands])
         halves = np.max([np.roll(halves, place) for place in range(groups)], axis=0)
         # A band of values is cut at their bounds.
         most = self.scale[0] / 2 if isinstance(self.bound, ValueBounds) else math.inf
@@ -237,20 +237,20 @@ class MeanPlan(MeanDesign):
         noise = design.noise.simulate(np.random.Generator(np.random.Philox(key=2)), count)
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
-        made = [framed.release(tuple(int(x) for x in row), counted) for row in rows]
-        if (told := self.distance_beside(design)) is None:
-            return made
-        return self._with_distances(cast("list[ReleasedFunction]", made), told)
+        releases = [framed.release(tuple(int(x) for x in row), counted) for row in rows]
+        if (distance := self.distance_beside(design)) is None:
+            return releases
+        return self._with_distances(cast("list[ReleasedFunction]", releases), distance)
 
     def _with_distances(
-        self, made: Sequence[ReleasedFunction], told: DistanceNoise
+        self, releases: Sequence[ReleasedFunction], measured: DistanceNoise
     ) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
-        generator, half, law = np.random.Generator(np.random.Philox(key=3)), told.half, told.law
-        noise = law.simulate(generator, len(made))
-        apart = np.zeros((len(made), flat_grid(self.basis).size))
-        for place, release in enumerate(made):
-            curve = ordinary_curves(release._curve_model.grid, len(made))[place]
+        generator, half, law = np.random.Generator(np.random.Philox(key=3)), measured.half, measured.law
+        noise = law.simulate(generator, len(releases))
+        apart = np.zeros((len(releases), flat_grid(self.basis).size))
+        for place, release in enumerate(releases):
+            curve = ordinary_curves(release._curve_model.grid, len(releases))[place]
             lower, upper = known(release._limits)
             width = upper - lower
             off = np.asarray(release(release.grid_points)) - lower - width * curve
@@ -258,8 +258,8 @@ class MeanPlan(MeanDesign):
         answers = list[ReleasedMean]()
         among = self.telling.among
         own = among.index(self.size or 0) if among else 0
-        for place, (release, drawn) in enumerate(zip(made, noise, strict=True)):
-            if told.in_box or not among:
+        for place, (release, drawn) in enumerate(zip(releases, noise, strict=True)):
+            if measured.in_box or not among:
                 most = None
                 if self.size is None:
                     most = farthest(*line_in_integers(release, self), self.neighbours)
@@ -268,7 +268,7 @@ class MeanPlan(MeanDesign):
                 distance: Distance = told_by(numbers, half, law, most)
             else:
                 # Of the other groups, which are examples too.
-                others = [(place + group - own) % len(made) for group in range(len(among))]
+                others = [(place + group - own) % len(releases) for group in range(len(among))]
                 both = told_of_groups(apart[others], among)
                 numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
                 distance = GroupDistance(numbers[0], half, law, numbers[1], among, own)
@@ -307,13 +307,13 @@ class MeanPlan(MeanDesign):
 
     def limit_of_box(self) -> float | None:
         """What share of the noise power of its box any pure mechanism has, if means are alike likely."""
-        design, asked = self.planned, self.function_guarantee
-        if design is None or design.counts or not isinstance(asked, PureDP):
+        design, guarantee = self.planned, self.function_guarantee
+        if design is None or design.counts or not isinstance(guarantee, PureDP):
             return None
         if not isinstance(design.noise, BoxNoise | BoxPartNoise):
             return None
         scales = np.array([float(scale) for scale in design.noise.scales])
-        return designs.least_share_of_box(scales, float(asked.epsilon))
+        return designs.least_share_of_box(scales, float(guarantee.epsilon))
 
 
 class PlanOfMeans(Plan):

@@ -52,19 +52,19 @@ def shared(guarantee: Guarantee) -> Part:
 
 def split(budget: Part, share: Fraction) -> tuple[Part, Part]:
     """A share of a budget, and what is left."""
-    kind, whole = type(budget), budget.rho if isinstance(budget, ZeroConcentratedDP) else budget.epsilon
-    return kind(whole * share), kind(whole - whole * share)
+    kind, total = type(budget), budget.rho if isinstance(budget, ZeroConcentratedDP) else budget.epsilon
+    return kind(total * share), kind(total - total * share)
 
 
 def part_noise(blocks: tuple[int, ...], norm: Norm, width: int, part: Part) -> NoiseLaw:
     """K-norm noise of blocks for a pure part, normal noise for a part of rho; checked."""
-    made: NoiseLaw
+    noise: NoiseLaw
     if isinstance(part, PureDP):
-        made = knorm_noise(blocks, np.ones(len(blocks)), norm, width, part)
+        noise = knorm_noise(blocks, np.ones(len(blocks)), norm, width, part)
     else:
-        made = gaussian_noise(np.ones(sum(blocks)), width, part)
-    recomputed(made, norm, width, part)
-    return made
+        noise = gaussian_noise(np.ones(sum(blocks)), width, part)
+    recomputed(noise, norm, width, part)
+    return noise
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ class RadiusChoice:
         # Relative to the largest, so that no power overflows.
         relative = self.radii / self.radii[0]
         squares = np.maximum(relative**2 / math.sqrt(2) - noise / self.radii[0] ** 2, 0.0)
-        whole, fourth = float(shares @ squares), float(shares @ squares**2)
-        if fourth <= (FEW * whole) ** 2:
+        second, fourth = float(shares @ squares), float(shares @ squares**2)
+        if fourth <= (FEW * second) ** 2:
             return 0.0, None
-        return float(self.radii[0]) * math.sqrt(fourth / whole), math.sqrt(fourth) / whole / PEAK
+        return float(self.radii[0]) * math.sqrt(fourth / second), math.sqrt(fourth) / second / PEAK
 
     @staticmethod
     def typical(selection: Selection, units: int) -> tuple[float, float]:
@@ -223,16 +223,16 @@ class MomentsDesign:
     @cached_property
     def parts(self) -> dict[str, Part]:
         """The budget of each stage; of a rho steps have equal parts, but the last has two."""
-        found: dict[str, Part] = {}
-        found["mean"], rest = split(self.budget, self.mean_share)
+        parts: dict[str, Part] = {}
+        parts["mean"], rest = split(self.budget, self.mean_share)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
             share = self.lengths_share / len(self.names)
             used = share * (len(self.names) - left)
-            found[f"length of {name}"], rest = split(rest, share / (1 - used))
+            parts[f"length of {name}"], rest = split(rest, share / (1 - used))
         for step in range(1, self.count):
             share = Fraction(1, self.count + 2 - step) if self.joint else STEP_SHARE
-            found[f"second moments, step {step}"], rest = split(rest, share)
-        return found | {f"second moments, step {self.count}": rest}
+            parts[f"second moments, step {step}"], rest = split(rest, share)
+        return parts | {f"second moments, step {self.count}": rest}
 
     @property
     def size(self) -> int:
@@ -272,14 +272,14 @@ class MomentsDesign:
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:
         """Law of the noise of each step."""
-        found: dict[str, SymmetricNoise] = {}
+        laws: dict[str, SymmetricNoise] = {}
         for name, part in self.parts.items():
             if name.startswith("second"):
                 # With a constant, if there is one; later steps see no more than `size` directions.
-                order = (self.size if found else self.coordinates) + (self.decay is not None)
-                found[name] = quietest_symmetric(order, self.difference(order), part)
-                recomputed(found[name], "l2", self.difference(order), part)
-        return found
+                order = (self.size if laws else self.coordinates) + (self.decay is not None)
+                laws[name] = quietest_symmetric(order, self.difference(order), part)
+                recomputed(laws[name], "l2", self.difference(order), part)
+        return laws
 
     def difference(self, order: int) -> OuterDifference:
         """How far one unit moves a sum of outer products of so many coordinates."""
@@ -292,11 +292,11 @@ class MomentsDesign:
         mean = recomputed(self.mean_noise, "l2", width, parts["mean"])
         steps = [(law, self.difference(law.size), parts[name]) for name, law in self.laws.items()]
         last = [recomputed(law, "l2", moved, part) for law, moved, part in steps]
-        return [mean, *(each.achieved for each in self.choices), *last]
+        return [mean, *(choice.achieved for choice in self.choices), *last]
 
     def costs(self) -> dict[str, Cost]:
         """What each stage costs; made before the charge, and refused there if it cannot be given."""
-        laws = [self.mean_noise, *(each.noise for each in self.choices), *self.laws.values()]
+        laws = [self.mean_noise, *(choice.noise for choice in self.choices), *self.laws.values()]
         stages = zip(self.parts.items(), laws, self.achieved, strict=True)
         return {name: cost_of(law, achieved, part) for (name, part), law, achieved in stages}
 
@@ -319,35 +319,35 @@ class MomentsDesign:
         total = IntegerSum(self.size)
         for rows in _blocks(vectors[:, : self.size] * scaled):
             total.add(self.ball.clip(Rows(rows, np.zeros(len(rows), dtype=np.int64))))
-        found = Moments(
+        released = Moments(
             self.blocks, self.bounds, size, total.with_noise(drawn(self.mean_noise)), self.ball.exponent,
             self.mean_noise, (), (), self.outer.exponent, (), self.decay, self.focus, seen=self.seen,
         )  # fmt: skip
-        deviations = vectors - found.mean
+        deviations = vectors - released.mean
         # Details count half: few units may have most of them, and are shortened rather.
         details = np.where(np.arange(self.coordinates) < self.size, 1.0, 2.0)
-        parts = deviations / (found.weights * details)
+        parts = deviations / (released.weights * details)
         chosen = [
             choice.released(lengths(parts[:, place]), drawn(choice.noise))
-            for choice, place in zip(self.choices, found.places, strict=True)
+            for choice, place in zip(self.choices, released.places, strict=True)
         ]
         pairs = zip(self.choices, chosen, strict=True)
         multiple, peak = RADIUS if self.focus is None else FOCUSED, None
         radii = tuple(choice.radius(selection, size, multiple) for choice, selection in pairs)
         if self.focus is not None:
-            noise = float(np.sum(found.mean_power / found.weights**2))
+            noise = float(np.sum(released.mean_power / released.weights**2))
             length, peak = self.choices[0].gathered(chosen[0], size, noise)
             radii = (max(radii[0], length),)
-        found = replace(found, selections=tuple(chosen), radii=radii, peak=peak)
+        released = replace(released, selections=tuple(chosen), radii=radii, peak=peak)
         if self.decay is not None:
             deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():
-            moments, through = OuterSum(law.size), found.through
+            moments, through = OuterSum(law.size), released.through
             for rows in _blocks(deviations):
                 moments.add(self.outer.clip(project(rows, through)))
             step = Step(moments.with_noise(drawn(law)), law)
-            found = replace(found, steps=(*found.steps, step))
-        return found
+            released = replace(released, steps=(*released.steps, step))
+        return released
 
 
 def lengths(rows: Floats) -> Floats:

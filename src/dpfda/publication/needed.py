@@ -27,7 +27,7 @@ LESS = 1.1
 FLATTEST, STEEPEST, FARTHEST = -0.25, -4.0, math.log(30.0)
 # What a ratio counts for at most: where there is no plan at all nothing is enough.
 TOO_LARGE = 1e6
-# What is said of the error that stays.
+# Remarks on the error that remains.
 UNITS_MAY_DO = ". So does sampling, where it is counted: more units may do."
 NOTHING_DOES = " and the number."
 Falling = Callable[[float], float]
@@ -39,11 +39,11 @@ def ordered(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]
     Where ratios are nearly flat, trials make them rise and fall. What is enough in the middle is so with
     a larger budget, and no less is with a smaller one.
     """
-    middle, known = len(rows) // 2, [row["least_n"] or math.inf for row in rows]
-    smaller = [*accumulate(known[middle::-1], max)][:0:-1]
-    known = [*smaller, *accumulate(known[middle:], min)]
-    found = [None if math.isinf(many) else many for many in known]
-    return [row | {"least_n": many} for row, many in zip(rows, found, strict=True)]
+    middle, numbers = len(rows) // 2, [row["least_n"] or math.inf for row in rows]
+    smaller = [*accumulate(numbers[middle::-1], max)][:0:-1]
+    numbers = [*smaller, *accumulate(numbers[middle:], min)]
+    least = [None if math.isinf(many) else many for many in numbers]
+    return [row | {"least_n": many} for row, many in zip(rows, least, strict=True)]
 
 
 def with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
@@ -91,23 +91,23 @@ class Wanted:
         def at(epsilon: float, quick: bool) -> float:
             return self.ratio(with_epsilon(guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
 
-        found = least(at, float(guarantee.epsilon), EPSILONS, self.close)
-        if found is None:
+        answer = least(at, float(guarantee.epsilon), EPSILONS, self.close)
+        if answer is None:
             raise self._beyond(f"an epsilon up to {EPSILONS[1]:g}", UNITS_MAY_DO)
-        if found[0] <= EPSILONS[0]:
+        if answer[0] <= EPSILONS[0]:
             words = "be smaller: a release that says nothing is expected to be as exact"
             raise ParameterError(self.name, words, f"{self.value:g}")
-        return found[0]
+        return answer[0]
 
     def least_units(self, guarantee: Guarantee, n: int | None) -> tuple[int, float]:
-        """The least number of units, from `n` on, and what the full ratio is of the quick one there."""
-        found = least(
+        """The least number of units, from `n` on, and the full ratio over the quick one there."""
+        answer = least(
             lambda at, quick: self.ratio(guarantee, math.ceil(at), quick),
             float(n or 100), SIZES, self.close,
         )  # fmt: skip
-        if found is None:
+        if answer is None:
             raise self._beyond(f"{SIZES[1]:g} units", NOTHING_DOES)
-        return math.ceil(found[0]), found[1]
+        return math.ceil(answer[0]), answer[1]
 
     def table(self, guarantee: Guarantee, n: int | None) -> list[dict[str, float | None]]:
         """The least numbers of units for a guarantee and others around it."""
@@ -121,8 +121,8 @@ class Wanted:
 
             # A product of budget and number says nearly as much, whichever is larger: a look is enough.
             start = units / float(share)
-            found = units if share == 1 else crossing(quickly, start, SIZES, 2 * self.close, slope)
-            many = None if found is None else math.ceil(rounded_up(found))
+            size = units if share == 1 else crossing(quickly, start, SIZES, 2 * self.close, slope)
+            many = None if size is None else math.ceil(rounded_up(size))
             rows.append({term: float(getattr(other, term)), "least_n": many})
         return ordered(rows)
 
@@ -145,22 +145,22 @@ def least(
     close: How closely it is looked for.
     Returns (float, float): The value, and the full ratio over the quick one there.
     """
-    known, factor, at = cache(ratio), 1.0, start
+    cached, factor, at = cache(ratio), 1.0, start
     for _ in range(ROUNDS):
-        found = crossing(lambda x, by=factor: by * known(x, True), at, limits, close)  # type: ignore[misc]
-        if found is None and known(limits[1], False) <= 1:
+        crossed = crossing(lambda x, by=factor: by * cached(x, True), at, limits, close)  # type: ignore[misc]
+        if crossed is None and cached(limits[1], False) <= 1:
             # What few releases have may level off above one where that of all does not.
-            found = crossing(lambda x: known(x, False), at, limits, close)
-        if found is None:
+            crossed = crossing(lambda x: cached(x, False), at, limits, close)
+        if crossed is None:
             return None
-        at = value = rounded_up(found)
-        guessed, factor = factor, known(value, False) / known(value, True)
+        at = value = rounded_up(crossed)
+        guessed, factor = factor, cached(value, False) / cached(value, True)
         if abs(factor / guessed - 1) < close:
             break
     for step in range(STEPS):
-        if known(value, False) <= 1:
+        if cached(value, False) <= 1:
             # Where errors hardly fall, the quick ratio may have led too far.
-            while (less := rounded_up(value / LESS)) > limits[0] and known(less, False) <= 1:
+            while (less := rounded_up(value / LESS)) > limits[0] and cached(less, False) <= 1:
                 value = less
             return value, factor
         value = rounded_up(value * (1 + close * 2.0**step))
@@ -185,7 +185,7 @@ def crossing(
     for step in range(STEPS):
         height = math.log(min(max(ratio(math.exp(at)), 1e-12), TOO_LARGE))
         here = (at, height)
-        # Where it has levelled off the end tells whether it is within reach.
+        # Where it has levelled off, the end decides whether it is within reach.
         flat = False
         if before is not None and before[0] != at:
             slope = (height - before[1]) / (at - before[0])

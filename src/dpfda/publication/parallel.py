@@ -50,8 +50,8 @@ def publish_parallel(
     certificate = parts[0][1].certified()
     if len({tuple(plan.costs().items()) for _, plan in parts}) > 1:
         # Laws that differ from group to group: what all have in common is the guarantee.
-        whole = Cost(parts[0][1].guarantee)
-        certificate = replace(certificate, guarantee=whole.guarantee, stages=(WHOLE,), costs=(whole,))
+        cost = Cost(parts[0][1].guarantee)
+        certificate = replace(certificate, guarantee=cost.guarantee, stages=(WHOLE,), costs=(cost,))
     for _, plan in parts:
         check(plan, certificate)
     charge(paying, certificate, entry)
@@ -59,10 +59,10 @@ def publish_parallel(
     lines = joined([line for line, _ in drawn])
     if parts[0][1].distance_share is not None:
         return with_distances(lines, parts, EXACT)
-    told = zip(lines, parts, drawn, strict=True)
+    released = zip(lines, parts, drawn, strict=True)
     return [
         with_distance(line, total, plan, plan.distance.law, sides) if plan.distance is not None else line
-        for line, (total, plan), (_, sides) in told
+        for line, (total, plan), (_, sides) in released
     ]
 
 

@@ -267,8 +267,8 @@ class Plan(ABC):
     def _wanted(self, error: Number, band: Number, level: float) -> Wanted:
         """What most releases are to keep to. Raises ParameterError if it is unusable."""
         if (error is None) == (band is None):
-            found = "none" if error is None else "both"
-            raise ParameterError("error", "be given, or band, and not both", found)
+            count = "none" if error is None else "both"
+            raise ParameterError("error", "be given, or band, and not both", count)
         name = "error" if band is None else "band"
         wanted = real(error if band is None else band, name, 1e-100, 1e100)
         probability(level, "level")
@@ -283,13 +283,13 @@ class Plan(ABC):
             if quick and not (self.simulated or band is not None):
                 return ratio(guarantee, n, False)
             try:
-                made = at(guarantee, n)
+                plan = at(guarantee, n)
             except ParameterError:
                 if n is None:
                     raise
                 # A budget so small, or so few units, that what is asked for cannot be published at all.
                 return math.inf
-            outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
+            outlook = plan.outlook(quick) if band is None else plan.outlook_width(level, quick)
             if outlook is None:
                 words = self.error_words if band is None else self.band_words
                 raise ParameterError(name, "be one that can be stated", "none", words)
@@ -327,7 +327,8 @@ class Plan(ABC):
         band = self.outlook_width(probability(level, "level"))
         facts = self.facts() | {"error": self._told_error}
         if band is not None:
-            facts["band"] = f"half-width {_told(band)} to be expected of the {self._band_said(level)}"
+            named = self._band_said(level)
+            facts["band"] = f"half-width {_in_words(band)} to be expected of the {named}"
         return facts
 
     def describe(self, level: float = LEVEL) -> str:
@@ -350,7 +351,7 @@ class Plan(ABC):
     @property
     def _told_error(self) -> str:
         outlook = self.outlook()
-        return self.error_words if outlook is None else f"{_told(outlook)}: {self.error_words}"
+        return self.error_words if outlook is None else f"{_in_words(outlook)}: {self.error_words}"
 
     def to_json(self, level: float = LEVEL) -> dict[str, object]:
         """Facts and what is to be expected, as JSON types."""
@@ -397,8 +398,8 @@ class Plan(ABC):
         of = "rho" if isinstance(self.guarantee, ZeroConcentratedDP) else "epsilon"
         axes = f"{of} (smaller is more private)", self.error_axis
         title = f"Expected error: {self.summary}, {self.n} {several(self.unit)}"
-        said = "From public numbers alone; no data were read"
-        return Curve((line,), *axes, title, said, logarithmic=True)
+        subtitle = "From public numbers alone; no data were read"
+        return Curve((line,), *axes, title, subtitle, logarithmic=True)
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts in a table."""
@@ -428,7 +429,7 @@ class Prepared(Kept, Generic[PlanType, Total]):
         return f"Prepared({type(self.plan).__name__}, content private)"
 
 
-def _told(outlook: Outlook) -> str:
+def _in_words(outlook: Outlook) -> str:
     """Both numbers, where they differ."""
     typical, most = map(number, outlook)
     return typical if typical == most else f"{typical} (for {MOST_WORDS} up to {most})"

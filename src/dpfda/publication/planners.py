@@ -86,7 +86,7 @@ def planner(
     """
     choice = "planned" in signature(make).parameters
 
-    def made(guarantee: Given, count: int, /, *args: Choices.args, **choices: Choices.kwargs) -> Made:
+    def marked(guarantee: Given, count: int, /, *args: Choices.args, **choices: Choices.kwargs) -> Made:
         plan = make(guarantee, count, *args, **choices)
         more: dict[str, object] = {**choices, "planned": True} if choice else choices
         # Set, and not replaced: what has been designed for the plan stays with it.
@@ -94,9 +94,9 @@ def planner(
         object.__setattr__(plan, "expected_size", count if choices.get("planned") else None)
         return plan
 
-    remake: Callable[..., Made] = made
-    update_wrapper(made, make)
-    return made
+    remake: Callable[..., Made] = marked
+    update_wrapper(marked, make)
+    return marked
 
 
 # Of functions that errors are expected over; a budget so many times larger is unlimited.
@@ -178,7 +178,7 @@ class TriedPlan(Plan):
     @one_thread(scipy=False)
     def outlook(self, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else None]
-        errors = np.array([each.error for each in tried])
+        errors = np.array([trial.error for trial in tried])
         return Outlook.of(errors, apart=self.apart) if tried else None
 
     def _band_said(self, level: float) -> str:
@@ -189,5 +189,5 @@ class TriedPlan(Plan):
     @one_thread(scipy=False)
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else self.BANDS]
-        widths = np.array([each.half_width(level) for each in tried])
+        widths = np.array([trial.half_width(level) for trial in tried])
         return Outlook.of(widths, apart=self.bands_apart) if tried else None

@@ -89,9 +89,9 @@ class Sharing:
         weight: Of the custodian whose unit loses it.
         Raises RefusedMechanismError where nothing is proved for so few.
         """
-        asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
+        guarantee = self.guarantee if weight == ONE else times(self.guarantee, weight)
         drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
-        return achieved_guarantee(drawn, self.norm, width, asked)
+        return achieved_guarantee(drawn, self.norm, width, guarantee)
 
     def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.
@@ -111,7 +111,7 @@ class Sharing:
             spare = self._room(sides)
         less = tuple(max(math.ceil(weight * side) - 1, 0) for side in sides)
         pairs = zip(less, spare, sides, strict=True)
-        factor = min((kept - room) / side for kept, room, side in pairs if side)
+        factor = min((reach - room) / side for reach, room, side in pairs if side)
         if factor <= 0:
             words = "leave a unit more than rounding moves"
             raise ParameterError("weights", words, f"{weight} in {self.norm}")
@@ -157,7 +157,7 @@ class Sharing:
             nobody has one: units of groups are counted as wholes then, and else in parts of 1 / COUNTED.
         Raises BudgetError if the ledger refuses; nothing was drawn.
         """
-        made, lost = IntegerSum(self.numbers(law)), None
+        part, lost = IntegerSum(self.numbers(law)), None
         if weight is not None:
             factor = self.moved(weight)[0]
             total = total.weighed(factor, self.groups, COUNTED)
@@ -166,7 +166,7 @@ class Sharing:
         # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
         public = self.plan.neighbours is Neighbours.REPLACE_ONE
         noise = [z for _ in range(max(1, self.groups)) for z in law.share()] + [0] * self.groups
-        return made.add_totals(total.with_noise(noise), public and total.count_with_noise(0, 1))
+        return part.add_totals(total.with_noise(noise), public and total.count_with_noise(0, 1))
 
     def opened(
         self, total: IntegerSum, law: SharedLaw, paying: Paying

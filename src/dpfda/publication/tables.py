@@ -165,13 +165,13 @@ def in_turn(
     total: IntegerSum, turns: Sequence[Turn], noise: Callable[[int], Sequence[int]]
 ) -> tuple[int, ...]:
     """Noisy numbers of all turns; `noise` draws so many as it is asked for."""
-    told: tuple[int, ...] = ()
+    noisy: tuple[int, ...] = ()
     for turn in turns:
-        place = turn.gather(told)
+        place = turn.gather(noisy)
         rows = int(place[turn.times > 0].max()) + 1
         matrix = np.where(place == np.arange(rows)[:, None], turn.times, 0)
-        told += total.through(matrix).with_noise(noise(rows))
-    return told
+        noisy += total.through(matrix).with_noise(noise(rows))
+    return noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,10 +258,10 @@ class ShareTable(Table):
         certificate = certified_entry(self.costs(), entry, {**tuning, "noise": self.described})
         achieved = self.calibrated.achieved()
         charge(paying, certificate, entry)
-        told = in_turn(total, turns, lambda cells: replace(self, cells=cells).law.draw())
-        whole = replace(self, cells=len(told))
-        tuning["noise"] = whole.described
-        return NoisyShares(told, whole.law, self.public_size), certificate.fulfilled(achieved, tuning)
+        noisy = in_turn(total, turns, lambda cells: replace(self, cells=cells).law.draw())
+        table = replace(self, cells=len(noisy))
+        tuning["noise"] = table.described
+        return NoisyShares(noisy, table.law, self.public_size), certificate.fulfilled(achieved, tuning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,9 +307,9 @@ class CornerTable(Table):
         box = body_noise("box", [width] * self.columns, pure)
         if self.noise == "gaussian" or (self.noise == "auto" and not isinstance(self.guarantee, PureDP)):
             distance = math.isqrt(self.columns * width**2) + 1
-            one = gaussian_noise((1.0,), distance, self.guarantee)
-            if self.noise == "gaussian" or one.variances()[0] < box.variances()[0]:
-                law = type(one)(one.scales * self.columns)
+            normal = gaussian_noise((1.0,), distance, self.guarantee)
+            if self.noise == "gaussian" or normal.variances()[0] < box.variances()[0]:
+                law = type(normal)(normal.scales * self.columns)
                 return Calibrated(law, self.guarantee, "l2", distance)
         return Calibrated(box, pure, "box", (width,) * self.columns)
 
@@ -368,18 +368,18 @@ class CornersPlan(TablePlan[Made]):
 
     def outlook(self, quick: bool = False) -> Outlook:
         tried = self._tables(quick)
-        return self._over([float(np.sqrt(at @ (made.line - of) ** 2)) for made, of, at in tried])
+        return self._over([float(np.sqrt(at @ (mean.line - of) ** 2)) for mean, of, at in tried])
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook:
         """As `band`; cut at the bounds, as that of a release is."""
         return self._over(
             [
-                cut_width(made.line, made.half_widths(level, True), self._counted(made))
-                for made, *_ in self._tables(quick)
+                cut_width(mean.line, mean.half_widths(level, True), self._counted(mean))
+                for mean, *_ in self._tables(quick)
             ]
         )
 
-    def _counted(self, made: PooledMean) -> Floats | None:
+    def _counted(self, mean: PooledMean) -> Floats | None:
         """Weights of points, by which a release averages its band."""
         return None
 

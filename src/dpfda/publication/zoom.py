@@ -153,9 +153,9 @@ class Zoom:
     def place_scores(self, weights: Sequence[int] | Integers, width: int) -> list[int]:
         """Private: the share of each interval of the width with this number."""
         k, blocks = CANDIDATES[width]
-        each = np.asarray(weights, dtype=np.int64).reshape(2**k, -1).sum(axis=1)
-        found: list[int] = np.convolve(each, np.ones(blocks, dtype=np.int64), "valid").tolist()
-        return found
+        shares = np.asarray(weights, dtype=np.int64).reshape(2**k, -1).sum(axis=1)
+        sums: list[int] = np.convolve(shares, np.ones(blocks, dtype=np.int64), "valid").tolist()
+        return sums
 
     def narrow(self, width: int) -> bool:
         """Whether the width with this number has a place chosen for it."""
@@ -191,9 +191,9 @@ def zoom_for(
         raise ParameterError(
             "domain", words, f"{domain_range}", "Subtract a public number from all points."
         )
-    whole = pure_part(guarantee).epsilon
-    spent = min(max(Fraction(sum(SPENT), size), whole * least), whole * LARGEST_SHARE) * part
-    width, place = (PureDP(spent * each / sum(SPENT)) for each in SPENT)
+    epsilon = pure_part(guarantee).epsilon
+    spent = min(max(Fraction(sum(SPENT), size), epsilon * least), epsilon * LARGEST_SHARE) * part
+    width, place = (PureDP(spent * price / sum(SPENT)) for price in SPENT)
     zoom = Zoom(domain_range, size, (width, place), neighbours)
     more = zoom.width_noise().scales[0] * (1 - part)
     return replace(zoom, margin=math.ceil(MARGIN * more)), without(without(guarantee, [width]), [place])

@@ -177,8 +177,8 @@ class PrivateReferenceBand(Estimator):
         if settings.reading.standardize:
             raise ParameterError("standardize", "be False for a reference band", "True")
         about = {"summary": "reference band", **settings.said()}
-        coverage, asked = probability(self.coverage, "coverage"), self.asked()
-        paid, unit = PureDP(asked.epsilon), settings.unit.called(groups)  # type: ignore[union-attr]
+        coverage, guarantee = probability(self.coverage, "coverage"), self.asked()
+        paid, unit = PureDP(guarantee.epsilon), settings.unit.called(groups)  # type: ignore[union-attr]
         plan = ReferencePlan(basis, self._bound(), coverage, paid, count, unit, about)
         plan.check()
         return plan
@@ -243,11 +243,11 @@ def publish_band(
     grid = flat_grid(plan.basis)
     lower, upper = plan.bound.curves_on(grid)
     total = Readable(first).total(plan.centre)
-    made = publish_curve(total, plan.centre, certificate=plan.centre.certified())
+    mean = publish_curve(total, plan.centre, certificate=plan.centre.certified())
     centre, widths, spent = (
-        np.clip(made(grid), lower, upper),
+        np.clip(mean(grid), lower, upper),
         np.ones(grid.size),
-        [made.certificate.achieved],
+        [mean.certificate.achieved],
     )
     if plan.follows:
         centre, widths, more = _closer(plan, first, centre)
@@ -278,12 +278,12 @@ def _closer(
 
     def published(values: Floats, of: MeanPlan) -> tuple[Floats, Guarantee]:
         curves = Curves(np.where(first.usable[:, None], values, 0.0), np.ones(len(values), dtype=bool))
-        made = publish_curve(Readable(curves).total(of), of, certificate=of.certified())
-        return made(grid), made.certificate.achieved
+        mean = publish_curve(Readable(curves).total(of), of, certificate=of.certified())
+        return mean(grid), mean.certificate.achieved
 
     off = np.where(first.usable, np.abs(first.values - centre).max(axis=1), 0.0)
     rough = plan.rough(plan.largest)
-    top = float(rough[plan.pilot.choose(off, rough, plan.kept)])
+    top = float(rough[plan.pilot.choose(off, rough, plan.pilot_threshold)])
     moved, second = published(np.clip(first.values - centre, -top, top), plan.closer(top))
     centre = np.clip(centre + plan.worth(top) * moved, *plan.bound.curves_on(grid))
     line, third = published(np.minimum(np.abs(first.values - centre), top), plan.widths(top))

@@ -253,9 +253,9 @@ class ReferencePlan(Plan):
     @cached_property
     def last(self) -> LastHeld:
         """How the radius is chosen."""
-        each = self._single.stopped(self.second - self.threshold)
+        chance = self._single.stopped(self.second - self.threshold)
         most = math.log(self.depth) * CLOSEST
-        return LastHeld(max(LEAST, int(CHANCE / max(each, CHANCE / most))), self.guarantee)
+        return LastHeld(max(LEAST, int(CHANCE / max(chance, CHANCE / most))), self.guarantee)
 
     @property
     def depth(self) -> float:
@@ -274,12 +274,12 @@ class ReferencePlan(Plan):
 
         With it the share of new units inside is at least the coverage: see `LastHeld.threshold_for`.
         """
-        made = self._single.threshold_for(self.coverage * (self.second + 1), self.second)
-        if self.second - made < self._single.scale:
+        threshold = self._single.threshold_for(self.coverage * (self.second + 1), self.second)
+        if self.second - threshold < self._single.scale:
             words = f"be lower for {self.size} {several(self.unit)} at this epsilon"
             remedy = "Or take more of them, or a larger epsilon."
             raise ParameterError("coverage", words, f"{self.coverage:g}", remedy)
-        return made
+        return threshold
 
     def rough(self, largest: float) -> Floats:
         """Candidates of the largest deviation, increasing to the largest that can be."""
@@ -290,7 +290,7 @@ class ReferencePlan(Plan):
         return np.geomspace(largest / self.depth, largest, self.last.candidates)
 
     @property
-    def kept(self) -> float:
+    def pilot_threshold(self) -> float:
         """Threshold of the pilot, if noise leaves room above it."""
         room = UNLIKELY * self.pilot.scale
         return max(self.first / 2, min(KEPT * self.first, self.first - room))
@@ -301,7 +301,7 @@ class ReferencePlan(Plan):
         lower, upper = self.bound.curves_on(flat_grid(self.basis))
         return float(np.max(upper - lower))
 
-    # What is said of it.
+    # Words.
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]

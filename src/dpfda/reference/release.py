@@ -86,9 +86,9 @@ class ReleasedReferenceBand(OfPoints):
     def _checked(self) -> None:
         super()._checked()
         names = "units for the centre", "units for the radius", "threshold"
-        said = [self.certificate.mechanism.get(name) for name in names]
+        numbers = [self.certificate.mechanism.get(name) for name in names]
         first, second, threshold = (
-            float(each) if isinstance(each, int | float) else nan for each in said
+            float(number) if isinstance(number, int | float) else nan for number in numbers
         )
         # Noise lowers the threshold, on average by more than it leaves above: so it is larger than this.
         if first + second != self.size or not self.coverage * (second + 1) <= threshold <= second:
@@ -170,7 +170,7 @@ class ReleasedReferenceBand(OfPoints):
 
     # Tables, pictures and words.
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         points, share = at[:, 0], f"{100 * self.coverage:.4g}% of new {several(self.unit)}"
         return {
             "value": (self._values(points), f"middle of the band, {self._value_label}"),

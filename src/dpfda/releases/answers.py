@@ -110,8 +110,8 @@ class ReleasedAnswers(Release):
         if not np.all((places >= 1) & (places <= len(self.answers)) & (places == np.round(places))):
             words = f"be numbers of answers, from 1 to {len(self.answers)}"
             raise ParameterError("numbers", words, "others")
-        found = np.array([answer.value for answer in self.answers])[places.astype(int) - 1]
-        return float(found) if np.ndim(numbers) == 0 else found
+        values = np.array([answer.value for answer in self.answers])[places.astype(int) - 1]
+        return float(values) if np.ndim(numbers) == 0 else values
 
     def _to_entries(self) -> dict[str, object]:
         return {**super()._to_entries(), **self.design}
@@ -119,14 +119,14 @@ class ReleasedAnswers(Release):
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         design = {name: part for name, part in written.items() if name not in OWN}
-        held = super()._entries(written, kernel) | {"design": design}
-        certificate, law = held["certificate"], file.from_file(design, DESIGN, kernel)
+        entries = super()._entries(written, kernel) | {"design": design}
+        certificate, law = entries["certificate"], file.from_file(design, DESIGN, kernel)
         basis, bound = law["basis"], bound_from_json(certificate.bound)
         # Its words are those of its scales.
-        held["design"] = {**design, "noise": law["noise"].to_json()}
+        entries["design"] = {**design, "noise": law["noise"].to_json()}
         place = flat_grid(basis), basis.weights, law["exponent"], certificate.neighbours
         checked_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
-        return held
+        return entries
 
     @property
     def _axes(self) -> dict[str, tuple[float, float]]:
@@ -138,12 +138,12 @@ class ReleasedAnswers(Release):
     def _default_points(self) -> Floats:
         return np.arange(1.0, len(self.answers) + 1)[:, None]
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         values = np.atleast_1d(self(at[:, 0]))
         chosen = [self.answers[int(place) - 1] for place in at[:, 0]]
         errors = np.array([answer.standard_error for answer in chosen])
-        ends = np.array([answer.interval(asked.level) for answer in chosen]).reshape(-1, 2)
-        words = f"end of the {asked.level:.4g} interval for the privacy noise, each answer by itself"
+        ends = np.array([answer.interval(request.level) for answer in chosen]).reshape(-1, 2)
+        words = f"end of the {request.level:.4g} interval for the privacy noise, each answer by itself"
         return {
             "value": (values, self._value_label),
             "standard_error": (errors, "standard deviation of the privacy noise"),

@@ -95,19 +95,19 @@ class Band:
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""
-        given = self._read(values)
-        return bool(np.all((self.lower <= given) & (given <= self.upper)))
+        curve = self._read(values)
+        return bool(np.all((self.lower <= curve) & (curve <= self.upper)))
 
     def _read(self, values: Floats) -> Floats:
-        given = reals(values, "values")
-        if given.shape != self.lower.shape:
+        curve = reals(values, "values")
+        if curve.shape != self.lower.shape:
             raise ParameterError("values", f"be {self.lower.size} numbers, one a point", shown(values))
-        return given
+        return curve
 
     def reach(self, values: Floats) -> Floats:
         """Distance (k,) from a curve on the same points to the farther end of the band."""
-        given = self._read(values)
-        return np.maximum(self.upper - given, given - self.lower)
+        curve = self._read(values)
+        return np.maximum(self.upper - curve, curve - self.lower)
 
 
 def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
@@ -157,7 +157,7 @@ def make_band(
     values: Floats,
     functions: Floats,
     drawn: Callable[[np.random.Generator, int], Floats],
-    asked: Asked,
+    request: Asked,
     points: Floats,
 ) -> Band:
     """Band around values, from simulated errors (draws, M) of the coefficients.
@@ -177,7 +177,7 @@ def make_band(
         rows = slice(start, min(start + PART, draws))
         errors[rows] = drawn(generator, rows.stop - rows.start) @ functions.T
     sizes = np.abs(errors, out=errors)
-    return band_from_errors(values, sizes, asked.level, asked.simultaneous, points)
+    return band_from_errors(values, sizes, request.level, request.simultaneous, points)
 
 
 def band_from_errors(
@@ -261,7 +261,7 @@ def for_population(
     if largest is None and limits is None:
         words = "be stated where values have no public bounds"
         raise ParameterError("variance", words, "None", "It must be known to be public.")
-    said = STATED if largest is not None else BOUNDED
+    covers = STATED if largest is not None else BOUNDED
     if limits is not None:
         # What bounds on values allow for a mean inside the band.
         (lower, upper), middle = limits, (limits[0] + limits[1]) / 2
@@ -270,7 +270,7 @@ def for_population(
         largest = allowed if largest is None else np.minimum(largest, allowed)
     assert largest is not None  # noqa: S101
     deviation = np.sqrt(largest / size)
-    return replace(sampled(band, values, deviation, places, level, limits), covers=said)
+    return replace(sampled(band, values, deviation, places, level, limits), covers=covers)
 
 
 def each_part(level: float) -> float:
@@ -303,8 +303,8 @@ def sampled(
     band, values, places, level, limits: As in `for_population`.
     deviation: array (k,). At most that of the sampling error at the points.
     """
-    each = each_part(level)
-    alone = each ** (1 / places) if band.simultaneous else each
+    part = each_part(level)
+    alone = part ** (1 / places) if band.simultaneous else part
     reach = float(normal_quantile((1 + alone) / 2)) * deviation
     lower, upper = np.minimum(band.lower, values) - reach, np.maximum(band.upper, values) + reach
     return settled(replace(band, lower=lower, upper=upper, level=level), values, limits)

@@ -34,7 +34,7 @@ from dpfda.releases.files import free_name, other_kind, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
-from dpfda.releases.promise import AddedNoise, charged, checked_promise, given
+from dpfda.releases.promise import AddedNoise, charged, checked_promise, noise_guarantees
 from dpfda.releases.published import LEVEL, Column, Published, as_given
 from dpfda.views.languages import ENGLISH, Language
 
@@ -84,8 +84,8 @@ class Release(Published):
         super().__init_subclass__(**options)
         if "_FORMAT" not in vars(cls):
             return
-        known = KINDS.get(cls._FORMAT, cls)
-        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        registered = KINDS.get(cls._FORMAT, cls)
+        if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ParameterError("_FORMAT", "name one kind of release", repr(cls._FORMAT))
         KINDS[cls._FORMAT] = cls
 
@@ -101,11 +101,11 @@ class Release(Published):
         taken = not parameters.flag(overwrite, "overwrite") and target.is_file()
         if not (other or taken):
             return write_json(path, written, overwrite)
-        kept = write_json(free_name(target), written)
-        must, found, remedy = OTHERWISE[other]
+        saved = write_json(free_name(target), written)
+        must, fault, remedy = OTHERWISE[other]
         raise StorageError(
-            f"path must {must}; found {found.format(repr(str(path)))}. The release is kept in "
-            f"{str(kept)!r}. {remedy}",
+            f"path must {must}; found {fault.format(repr(str(path)))}. The release is kept in "
+            f"{str(saved)!r}. {remedy}",
         )
 
     @classmethod
@@ -129,36 +129,36 @@ class Release(Published):
 
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        made = cls(**cls._entries(written, kernel))
-        if "certificate" not in {each.name for each in fields(made)}:  # type: ignore[arg-type]
-            made._checked()
-            return made
-        certificate = replace(made.certificate, bound=made._stated_bound())
-        made = replace(made, certificate=certificate)  # type: ignore[type-var]
-        made._checked()
-        certificate, noises = made.certificate, made._added_noise()
-        if written.get("schema_version", 1) == 1 or "selected" in made.about:
-            # It is not said exactly what each stage cost; the best of several runs cost more than one.
-            given(certificate, noises)
-            return made
-        certificate = checked_promise(certificate, noises, made._parts(), getattr(made, "noise", None))
-        return made if certificate is made.certificate else replace(made, certificate=certificate)  # type: ignore[type-var]
+        item = cls(**cls._entries(written, kernel))
+        if "certificate" not in {field.name for field in fields(item)}:  # type: ignore[arg-type]
+            item._checked()
+            return item
+        certificate = replace(item.certificate, bound=item._stated_bound())
+        item = replace(item, certificate=certificate)  # type: ignore[type-var]
+        item._checked()
+        certificate, noises = item.certificate, item._added_noise()
+        if written.get("schema_version", 1) == 1 or "selected" in item.about:
+            # The cost of each stage is not stated exactly; the best of several runs cost more than one.
+            noise_guarantees(certificate, noises)
+            return item
+        certificate = checked_promise(certificate, noises, item._parts(), getattr(item, "noise", None))
+        return item if certificate is item.certificate else replace(item, certificate=certificate)  # type: ignore[type-var]
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         """The arguments of the class that its file holds."""
-        held = file.from_file(written, file.table_of(cls), kernel)
-        own = {each.name for each in fields(cls)}  # type: ignore[arg-type]
+        entries = file.from_file(written, file.table_of(cls), kernel)
+        own = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         if "certificate" in own:
-            held["certificate"] = cls._charged(written, held)
+            entries["certificate"] = cls._charged(written, entries)
         if "about" in own:
-            held["about"] = mapping(written["about"])
-        return held
+            entries["about"] = mapping(written["about"])
+        return entries
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], entries: file.Held) -> Certificate:
         """The certificate in its file; where the file holds noise, its losses are of no other law."""
-        return charged(written, held)
+        return charged(written, entries)
 
     def _stated_bound(self) -> Mapping[str, object]:
         """The public bound in numbers and words: its words are never those of a file.
@@ -180,9 +180,9 @@ class Release(Published):
 
     def _parts(self) -> list[Certificate]:
         """Certificates of the releases that it holds, which were charged as parts of its own."""
-        own = [each for each in vars(self).values() if isinstance(each, Release)]
-        named = [each for each in vars(self).values() if isinstance(each, Mapping)]
-        many = [part for each in named for part in each.values() if isinstance(part, Release)]
+        own = [value for value in vars(self).values() if isinstance(value, Release)]
+        named = [value for value in vars(self).values() if isinstance(value, Mapping)]
+        many = [part for group in named for part in group.values() if isinstance(part, Release)]
         return [part.certificate for part in (*own, *many)]
 
     def _checked(self) -> None:
@@ -382,26 +382,26 @@ class Banded(Release):
         ParameterError
             If the release states no such band, or a parameter is unusable.
         """
-        asked = checked(self, level, simultaneous, of, exact)
+        request = checked(self, level, simultaneous, of, exact)
         at = self._read(as_given(self._band_points()) if points is None else points)[0]
         if not len(at):
             raise ParameterError("points", "be at least one for a band", "none")
-        if asked.of == "population":
-            return self._around_population(at, asked, variance)
+        if request.of == "population":
+            return self._around_population(at, request, variance)
         if variance is not None:
             raise ParameterError("variance", "be for $of", shown(variance), of="population")
-        return self._around(at, asked)
+        return self._around(at, request)
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """The band that is asked for, by what has been checked."""
         raise NotImplementedError
 
-    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
+    def _around_population(self, at: Floats, request: Asked, variance: Variance | None) -> Band:
         """The band for the population; by default its variance is from the release itself."""
         if variance is not None:
             words = "be left out: that of sampling is taken from what was released"
             raise ParameterError("variance", words, shown(variance))
-        return self._around(at, asked)
+        return self._around(at, request)
 
 
 class OfPoints(Release):

@@ -41,7 +41,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.caveats import OVERLAP, Caveat
 from dpfda.privacy.caveats import joined as joined_caveats
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import WHOLE, Certificate, said_by
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import added, largest
 from dpfda.privacy.words import claim, number
@@ -67,14 +67,14 @@ INDEPENDENT = "Its band takes the errors of the parts to be independent, as thei
 
 @dataclass(frozen=True, eq=False)
 class CombinedMean(Valued):
-    """A mean curve from releases of it, each of which was charged by itself.
+    """A mean curve from several releases of it, each charged separately.
 
     Its certificate is that of both together. Nothing new was charged. Where losses are added up, name
     its parts, or it alone: it does not know that it is counted with them.
 
     Parameters
     ----------
-    first, second : ReleasedFunction, ReleasedPooledMean or CombinedMean
+    first, second : ReleasedFunction, PooledLine or CombinedMean
         Of one mean, on one domain, from different charges.
     certificate : Certificate
         Of both together.
@@ -99,8 +99,8 @@ class CombinedMean(Valued):
         if not isinstance(second, Averaged):
             raise ParameterError("other", "be a released mean curve", shown(second))
         apart = parameters.flag(apart, "apart")
-        whole = _certificate(first, second, apart)
-        return cls(first, second, whole, apart or None, _joinable(first, second) or None)
+        certificate = _certificate(first, second, apart)
+        return cls(first, second, certificate, apart or None, _joinable(first, second) or None)
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
         """Average of this and another release of the same mean; see `ReleasedFunction.combined`."""
@@ -108,11 +108,11 @@ class CombinedMean(Valued):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole = self._parts()[0]
+        joint = self._parts()[0]
         # Files of earlier versions may name a caveat once for each part.
         caveats = joined_caveats(self.certificate.caveats)
-        if (self.guarantee, caveats) != (whole.guarantee, whole.caveats):
-            raise ParameterError("certificate", f"be {claim(whole)}", claim(self.certificate))
+        if (self.guarantee, caveats) != (joint.guarantee, joint.caveats):
+            raise ParameterError("certificate", f"be {claim(joint)}", claim(self.certificate))
         if (self.jointly or self._has_sparse) and not _joinable(self):
             words = "be default lines of means between bounds, of public numbers of units"
             raise ParameterError("The parts of one estimate", words, "others")
@@ -133,15 +133,8 @@ class CombinedMean(Valued):
         filled = {name: value for name, value in {**one, **other}.items() if name == "missing"}
         return {name: value for name, value in one.items() if other.get(name) == value} | filled
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.first.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the first one's curves."""
-        return self.first.grid_points
+    domain_range = said_by("first.domain_range", "Ends of the domain.")
+    grid_points = said_by("first.grid_points", "Public grid (m,) of the first one's curves.")
 
     def _band_points(self) -> Floats:
         return self.first._band_points()
@@ -215,30 +208,30 @@ class CombinedMean(Valued):
         rounding = max(one._rounding(near), other._rounding(far))
         return np.asarray(max(share, math.hypot(*errors)) * one._scale + rounding)
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         line = self._values(at)
-        if (apart := self._measured(asked.level)) is not None and asked.of == "sample":
+        if (apart := self._measured(request.level)) is not None and request.of == "sample":
             half = piecewise(self.grid_points, apart, at)
             first, second = (np.asarray(release(at)) for release in (self.first, self.second))
             average = self.share * first + (1 - self.share) * second
-            band = Band(at, average - half, average + half, asked.level, asked.simultaneous)
+            band = Band(at, average - half, average + half, request.level, request.simultaneous)
             low, high = (
                 piecewise(self.grid_points, end, at) for end in _ends(cast("MeanLine", self.first))
             )
             return settled(band, line, (low, high))
         if self.jointly:
-            half = self._in_units(self._half_widths(asked.level, asked.simultaneous), at)
-            band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
+            half = self._in_units(self._half_widths(request.level, request.simultaneous), at)
+            band = Band(at, line - half, line + half, request.level, request.simultaneous)
             low, high = (np.full(at.size, end) for end in self._limits)
             return settled(band, line, (low, high))
         halves = []
         for weight, release in ((self.share, self.first), (1 - self.share, self.second)):
-            band = release.band(asked.level, asked.simultaneous, at, of=asked.of)
+            band = release.band(request.level, request.simultaneous, at, of=request.of)
             # Bands of lines are cut at bounds: the farther end says how far the mean may be.
             far = band.reach(np.asarray(release(at))) if self._lines_both else band.upper - band.lower
             halves.append(weight * (far if self._lines_both else far / 2))
         half = np.add(*halves) if self._lines_both else np.hypot(*halves)
-        return Band(at, line - half, line + half, asked.level, asked.simultaneous)
+        return Band(at, line - half, line + half, request.level, request.simultaneous)
 
     # Its file, and words.
 
@@ -272,13 +265,15 @@ class CombinedMean(Valued):
             how = f"estimate of one mean from all that {count} releases of it measured"
             names, numbers = ("first", "second"), {}
         average = self._lines_both and not self.jointly
-        said = "; ".join(f"{name}, {part.guarantee}" for name, part in zip(names, parts, strict=True))
+        grids = [leaf.grid_points for leaf in _leaves(self) if isinstance(leaf, MeanLine)]
+        unlike = not all(np.array_equal(grids[0], grid) for grid in grids)
+        terms = "; ".join(f"{name}, {part.guarantee}" for name, part in zip(names, parts, strict=True))
         return Stated(
             f"The {how}. It was made of what had been published and cost nothing; the promise is for "
             "all parts together.",
-            public=[f"the parts ({said})"],
+            public=[f"the parts ({terms})"],
             noise="that of its parts",
-            first=[*self._unlike, *([APART] if self._on_unlike_grids else [])],
+            first=[*self._unlike, *([APART] if unlike else [])],
             remarks=[PROVED] if self._is_proved else [] if average else [INDEPENDENT],
             numbers=numbers,
         )
@@ -288,12 +283,6 @@ class CombinedMean(Valued):
         if self.jointly:
             return {"parts": f"{len(_leaves(self))}, estimated as one measurement", **unlike}
         return {"weights": f"{number(self.share)} and {number(1 - self.share)}", **unlike}
-
-    @property
-    def _on_unlike_grids(self) -> bool:
-        """Whether lines were measured at different points."""
-        grids = [leaf.grid_points for leaf in _leaves(self) if isinstance(leaf, MeanLine)]
-        return not all(np.array_equal(grids[0], grid) for grid in grids)
 
     @cached_property
     def _unlike(self) -> list[str]:
@@ -310,18 +299,18 @@ def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
     _check_alike(first, second)
     one, other = first.certificate, second.certificate
     together = largest if apart else added
-    whole = Cost(together([one.guarantee, other.guarantee]))
+    cost = Cost(together([one.guarantee, other.guarantee]))
     parts = _leaves(first, second)
     mechanism = {"name": f"{_number(first, second)} releases together"}
-    made = Certificate.charged(
-        {WHOLE: whole}, one.neighbours, one.unit, _bound(first, second), mechanism
+    certificate = Certificate.charged(
+        {WHOLE: cost}, one.neighbours, one.unit, _bound(first, second), mechanism
     )
-    known = (*one.caveats, *other.caveats)
+    caveats = (*one.caveats, *other.caveats)
     # It says of how many parts in all it was assumed, as soon as it was of two.
-    if apart or any(caveat.kind == OVERLAP for caveat in known):
-        known = (*known, Caveat(OVERLAP, len(parts)))
+    if apart or any(caveat.kind == OVERLAP for caveat in caveats):
+        caveats = (*caveats, Caveat(OVERLAP, len(parts)))
     achieved = together([one.achieved, other.achieved])
-    return replace(made.fulfilled(achieved), caveats=joined_caveats(known))
+    return replace(certificate.fulfilled(achieved), caveats=joined_caveats(caveats))
 
 
 def measured(release: Leaf) -> Measured:
@@ -338,10 +327,10 @@ def _ends(release: MeanLine) -> tuple[Floats, Floats]:
 
 def _leaves(*parts: Averaged) -> tuple[Leaf, ...]:
     """The releases that some were made of."""
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     for part in parts:
-        found += _leaves(part.first, part.second) if isinstance(part, CombinedMean) else [part]
-    return tuple(found)
+        leaves += _leaves(part.first, part.second) if isinstance(part, CombinedMean) else [part]
+    return tuple(leaves)
 
 
 def _number(*parts: Averaged) -> str:
@@ -376,13 +365,13 @@ def _charges(release: Averaged) -> set[str]:
 def _check_alike(first: Averaged, second: Averaged) -> None:
     """Refuse two that are not of one mean, or of one charge."""
     if _charges(first) & _charges(second):
-        words, found = "be of another charge than what it is combined with", "the same"
-        raise ParameterError("other", words, found, "Of one charge the noise is one.")
+        words, fault = "be of another charge than what it is combined with", "the same"
+        raise ParameterError("other", words, fault, "Of one charge the noise is one.")
     mine, theirs = (f"{part.neighbours}, {part.unit}" for part in (first, second))
     if mine != theirs:
         raise ParameterError("other", "protect the same units", theirs)
     same = first.domain_range == second.domain_range
-    standardized = [bool(each.about.get("standardized")) for each in (first, second)]
+    standardized = [bool(part.about.get("standardized")) for part in (first, second)]
     same = same and first.order == second.order and standardized[0] == standardized[1]
     of = {leaf._claims()[0].of for leaf in _leaves(first, second) if isinstance(leaf, MeanLine)}
     if not same or len(of) > 1:
@@ -403,8 +392,8 @@ def _square(release: Averaged, line: bool) -> float:
 
 
 def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
-    said = [str(each.certificate.bound["description"]) for each in (first, second)]
-    return {"description": " and ".join(dict.fromkeys(said))}
+    words = [str(part.certificate.bound["description"]) for part in (first, second)]
+    return {"description": " and ".join(dict.fromkeys(words))}
 
 
 Leaf = MeanLine | PooledLine

@@ -174,12 +174,12 @@ class DistanceInBox(Distance):
         *others, line = own
         parts = [part for part in (line.noise, self.noise) if isinstance(part, BoxPartNoise)]
         sides = tuple(scale for part in parts for scale in part.scales)
-        whole = {part.whole for part in parts}
-        if len(parts) < 2 or len(whole) > 1 or min(whole) < len(sides):
+        boxes = {part.whole for part in parts}
+        if len(parts) < 2 or len(boxes) > 1 or min(boxes) < len(sides):
             raise ValueError("what the line was made of and its largest distance have no box in common")
         cells = cast("tuple[int, ...]", line.width)
         width = *cells, *(moved(self.largest, neighbours) for _ in self.numbers)
-        return [*others, line._replace(noise=BoxPartNoise(sides, *whole), width=width)]
+        return [*others, line._replace(noise=BoxPartNoise(sides, *boxes), width=width)]
 
 
 @dataclass(frozen=True)
@@ -198,13 +198,13 @@ class CountedDistance(DistanceInBox):
 
     def at_most(self, level: float, divisor: Divisor) -> float:
         far, (least, _) = self._reach(level), self._number(level, divisor)
-        told = max(0.0, min(self.numbers) + far + 1) * self.most / (4 * self.largest**2)
-        return min(1.0, told / least) if least > 0 else 1.0
+        distance = max(0.0, min(self.numbers) + far + 1) * self.most / (4 * self.largest**2)
+        return min(1.0, distance / least) if least > 0 else 1.0
 
     def at_least(self, level: float, divisor: Divisor) -> float:
         far, (_, most) = self._reach(level), self._number(level, divisor)
-        told = max(0.0, max(self.numbers) - far) * self.most / (4 * self.largest**2)
-        return max(0.0, told / most - 1 / self.largest) if most > 0 else 0.0
+        distance = max(0.0, max(self.numbers) - far) * self.most / (4 * self.largest**2)
+        return max(0.0, distance / most - 1 / self.largest) if most > 0 else 0.0
 
     def _number(self, level: float, divisor: Divisor) -> tuple[float, float]:
         """What the number of units is at least, and at most."""
@@ -274,9 +274,9 @@ class GroupDistance(Distance):
             raise ValueError("the group's size is not what its sum was divided by")
 
     def at_most(self, level: float, divisor: Divisor) -> float:
-        own, whole = self.sizes[self.place], sum(self.sizes)
+        own, total = self.sizes[self.place], sum(self.sizes)
         beside = sum(size / min(size, own) for size in self.sizes) - 1
-        return self._within(level, 1 / whole, beside / whole)
+        return self._within(level, 1 / total, beside / total)
 
     def from_other(self, other: Distance | None, level: float) -> float | None:
         if not isinstance(other, GroupDistance) or replace(other, place=self.place) != self:
@@ -290,8 +290,8 @@ class GroupDistance(Distance):
     def _within(self, level: float, first: float, second: float) -> float:
         """What so many times the first and the second number are at most; each was rounded down."""
         reach = self.scale * box_quantile(first, second, level)
-        known = first * (self.noisy + 2) + second * (self.apart + 2) + reach
-        return max(0.0, known) / (2 * self.largest)
+        most = first * (self.noisy + 2) + second * (self.apart + 2) + reach
+        return max(0.0, most) / (2 * self.largest)
 
 
 def told_by(numbers: Sequence[int], largest: int, noise: NoiseLaw, most: int | None = None) -> Distance:
@@ -385,13 +385,13 @@ def sum_at_most(parts: Sequence[tuple[Distance, Divisor]], level: float) -> floa
 
     parts: Distance and number to divide by of each.
     """
-    alone = [(one, size) for one, size in parts if not isinstance(size, NoisyCount)]
+    alone = [(distance, size) for distance, size in parts if not isinstance(size, NoisyCount)]
     if len(alone) < len(parts):
         return sum(distance.at_most((1 + level) / 2, size) for distance, size in parts)
-    laws = [(one.scale / size, cast("BoxPartNoise", one.noise)) for one, size in alone]
+    laws = [(distance.scale / size, cast("BoxPartNoise", distance.noise)) for distance, size in alone]
     sides = [(weight, noise.whole, noise.components) for weight, noise in laws]
-    told = sum((min(distance.numbers) + 2) / size for distance, size in alone)
-    return max(0.0, told + two_sides_quantile(tuple(sides), level)) / (2 * parts[0][0].largest)
+    total = sum((min(distance.numbers) + 2) / size for distance, size in alone)
+    return max(0.0, total + two_sides_quantile(tuple(sides), level)) / (2 * parts[0][0].largest)
 
 
 @lru_cache(maxsize=64)
@@ -412,7 +412,7 @@ def two_sides_quantile(parts: tuple[tuple[float, int, int], ...], level: float) 
     most = sum(weight * side_quantile(sides, count, (1 + level) / 2) for weight, sides, count in parts)
     edges = most / STEPS * np.arange(-4 * STEPS, 4 * STEPS + 1)
     below = [1 - _beyond_sides(edges / weight, sides, count) for weight, sides, count in parts]
-    first, second = (np.diff(each, prepend=0.0) for each in below)
+    first, second = (np.diff(running, prepend=0.0) for running in below)
     chances = np.cumsum(np.convolve(first, second))
     place = int(np.argmax(chances >= level))
     return float(most / STEPS * (place - 8 * STEPS))

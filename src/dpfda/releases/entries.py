@@ -1,4 +1,4 @@
-"""What a kind of release has in its file, said once: how each entry is written, and read strictly."""
+"""Entries of a release's file, declared once: how each is written, and read strictly."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def table_of(kind: type) -> Table:
 
     Those are parts of what a field holds ("law.levels"), and what the field cannot say: another type.
     """
-    kept = [each for each in fields(kind) if "entry" in each.metadata]
-    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "_ENTRIES", {}))
+    own = [field for field in fields(kind) if "entry" in field.metadata]
+    return {field.name: field.metadata["entry"] for field in own} | dict(getattr(kind, "_ENTRIES", {}))
 
 
 class Written:
@@ -84,9 +84,9 @@ class Written:
         return cls(**from_file(encoding.mapping(entries), table_of(cls)))
 
 
-def to_file(made: object, table: Table) -> dict[str, object]:
+def to_file(instance: object, table: Table) -> dict[str, object]:
     """The attributes of an object, or of its attributes, as JSON types in the order of its table."""
-    values = {name: attrgetter(name)(made) for name in table}
+    values = {name: attrgetter(name)(instance) for name in table}
     return {
         entry.name or name: None if values[name] is None else entry.write(values[name])
         for name, entry in table.items()
@@ -127,7 +127,7 @@ def many(kind: type[Written]) -> Entry:
     """Several objects of a kind."""
     return entry(
         lambda value: tuple(map(kind.from_json, encoding.sequence(value))),
-        lambda held: [each.to_json() for each in held],
+        lambda parts: [item.to_json() for item in parts],
     )
 
 
@@ -142,18 +142,18 @@ def named_means(kind: type[Published], called: str = "mean") -> Entry:
     def read(value: object, _: object, kernel: object) -> dict[str, Published]:
         parts = map(encoding.mapping, encoding.sequence(value))
         return {
-            encoding.name(each["name"]): part_from_json(each[called], (kind,), kernel) for each in parts
+            encoding.name(item["name"]): part_from_json(item[called], (kind,), kernel) for item in parts
         }
 
-    return Entry(read, lambda held: [{"name": k, called: each.to_json()} for k, each in held.items()])
+    return Entry(read, lambda means: [{"name": k, called: mean.to_json()} for k, mean in means.items()])
 
 
 NAMED_LABELS = entry(
     lambda value: {
-        encoding.name(each["name"]): tuple(map(encoding.name, encoding.sequence(each["levels"])))
-        for each in map(encoding.mapping, encoding.sequence(value))
+        encoding.name(item["name"]): tuple(map(encoding.name, encoding.sequence(item["levels"])))
+        for item in map(encoding.mapping, encoding.sequence(value))
     },
-    lambda held: [{"name": name, "levels": [*labels]} for name, labels in held.items()],
+    lambda columns: [{"name": name, "levels": [*labels]} for name, labels in columns.items()],
 )
 
 
@@ -165,8 +165,8 @@ def one_scale(numbers: str) -> Entry:
         if "honest" in law:
             # Of noise in shares.
             return cast("NoiseLaw", law_from_json({**law, "scales": [law["scale"]] * count}))
-        made = laws_of()[encoding.text(law["law"])].equal(count, encoding.integer(law["scale"], 1))
-        return cast("NoiseLaw", made)
+        equal = laws_of()[encoding.text(law["law"])].equal(count, encoding.integer(law["scale"], 1))
+        return cast("NoiseLaw", equal)
 
     def write(noise: NoiseLaw) -> dict[str, object]:
         (scale,) = set(vars(noise)["scales"])
@@ -176,10 +176,6 @@ def one_scale(numbers: str) -> Entry:
     return Entry(read, write)
 
 
-def _numbers(written: object) -> tuple[float, ...]:
-    return tuple(map(encoding.number, encoding.sequence(written)))
-
-
 def _two(written: object) -> tuple[float, float]:
     first, second = encoding.floats(written).tolist()
     return first, second
@@ -187,7 +183,8 @@ def _two(written: object) -> tuple[float, float]:
 
 NUMBER, TEXT, NAME = entry(encoding.number), entry(encoding.text), entry(encoding.name)
 INTEGERS, FLOATS = entry(encoding.integers, list), entry(encoding.floats, np.ndarray.tolist)
-NUMBERS, ENDS = entry(_numbers, list), entry(_two, list)
+NUMBERS = entry(lambda written: tuple(map(encoding.number, encoding.sequence(written))), list)
+ENDS = entry(_two, list)
 NAMES = entry(lambda written: tuple(map(encoding.name, encoding.sequence(written))), list)
 SEQUENCE = entry(lambda written: tuple(encoding.sequence(written)), list)
 # An array to the bit, of any shape.

@@ -143,11 +143,11 @@ class Expansion(Banded):
     def _posterior(self) -> Posterior:
         mixture = self.noise.mixture()
         if not isinstance(self.hierarchy, Hierarchy) or mixture is None:
-            known = isinstance(self.hierarchy, Hierarchy)
+            has_prior = isinstance(self.hierarchy, Hierarchy)
             raise ParameterError(
                 "release",
                 "have a public prior for its coefficients",
-                type(self.noise).__name__ if known else "none",
+                type(self.noise).__name__ if has_prior else "none",
                 "Releases of mechanism='auto' on balls have one; for bounds on values see `band`.",
             )
         return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
@@ -186,7 +186,7 @@ class Expansion(Banded):
                 raise ValueError("a count joins sums over cells of a line, and has their noise")
         synthesis = (measured, measured) if self.synthesis is None else self.synthesis.shape
         counts = {len(self.noisy_sum), len(self.shrinkage)}
-        hierarchy = self.hierarchy
+        hierarchy, sizes = self.hierarchy, (measured, functions)
         image = isinstance(hierarchy, ImagePrior) and self.synthesis is None
         if counts != {measured} or (synthesis != (functions, measured) and not image):
             raise ValueError("coefficients, factors, functions and scales differ in number")
@@ -200,7 +200,7 @@ class Expansion(Banded):
             if hierarchy.measured != measured or hierarchy.shape != shape:
                 raise ValueError("grid, cells and scales differ in number")
             _check_bounds(self, hierarchy)
-        elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
+        elif hierarchy is not None and sizes != (hierarchy.measured, hierarchy.prior.components):
             raise ValueError("prior and scales differ in number")
         if not self.count > 0:
             raise ValueError("the divisor must be positive")
@@ -247,8 +247,8 @@ class Expansion(Banded):
             return None
         lower, upper = bound.curves_on(grid)
         halves = np.floor(np.ldexp((upper - lower) / 2, self.exponent)).astype(np.int64)
-        whole = self.neighbours.differences(int(halves.sum()))
-        return "box", tuple(max(1, whole * scale // sum(noise.scales)) for scale in noise.scales)
+        total = self.neighbours.differences(int(halves.sum()))
+        return "box", tuple(max(1, total * scale // sum(noise.scales)) for scale in noise.scales)
 
     def _is_centered(self) -> bool:
         """Whether the center is that of the bound, where there is one."""
@@ -298,7 +298,7 @@ class Expansion(Banded):
             "mechanism": f"{self.certificate.mechanism['name']}: {self._noise_words}",
         }
 
-    def _function(self, what: str, grid: str, told: Mapping[str, object] | None = None) -> Stated:
+    def _function(self, what: str, grid: str, more: Mapping[str, object] | None = None) -> Stated:
         """What is stated of a function of this name, on this grid."""
         numbers = {"kernel": self.basis.describe(), "domain_range": np.array(self.domain_range).tolist()}
         return Stated(
@@ -312,7 +312,7 @@ class Expansion(Banded):
             noise=f"{self.certificate.mechanism['name']} mechanism, {self._noise_words}",
             units=self._divided(),
             bounded=self._bounded(),
-            numbers=numbers | dict(told or {}),
+            numbers=numbers | dict(more or {}),
         )
 
     def _divided(self) -> str:
@@ -379,10 +379,6 @@ def _sums_over_cells(prior: CurvePrior | ImagePrior, exponent: int) -> list[int]
         return [int(halves) * prior.weight] * prior.measured
     assert prior.cells is not None  # noqa: S101
     return list(np.add.reduceat(halves, np.cumsum((0, *prior.cells[:-1]))).tolist())
-
-
-def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
-    return hierarchy.measured, hierarchy.prior.components
 
 
 def noise_draws(release: Expansion, generator: np.random.Generator, draws: int) -> Floats:

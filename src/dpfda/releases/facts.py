@@ -106,35 +106,35 @@ class BandFact:
     @classmethod
     def of(cls, claim: Claim, release: Banded, level: float) -> BandFact:
         """The accuracy of a release: the one place where it is computed."""
-        whole = release.band(level)
-        line = np.atleast_1d(release(whole.points))
-        half = (whole.upper - whole.lower) / 2
-        far, alone = (band.reach(line) for band in (whole, release.band(level, False, whole.points)))
-        even = release._even(whole.points)
-        typical, at_a_point, width = (float(np.mean(each[even])) for each in (far, alone, half))
+        band = release.band(level)
+        line = np.atleast_1d(release(band.points))
+        half = (band.upper - band.lower) / 2
+        far, alone = (part.reach(line) for part in (band, release.band(level, False, band.points)))
+        even = release._even(band.points)
+        typical, at_a_point, width = (float(np.mean(widths[even])) for widths in (far, alone, half))
         return cls(claim, level, typical, float(far.max()), at_a_point, width)
 
     def paragraph(self, *, measured: bool = True) -> str:
         """As a paragraph of a report, with how often it held where that was `measured`."""
-        said, before = self.claim, f"{self.claim.name}: " if self.claim.name else ""
+        claim, before = self.claim, f"{self.claim.name}: " if self.claim.name else ""
         typical, largest, alone = map(number, (self.typical, self.largest, self.at_a_point))
-        if not said.among:
+        if not claim.among:
             text = (
-                f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at "
+                f"with a probability of about {100 * self.level:.4g}% {claim.holds} lies, everywhere at "
                 f"once, within {largest} of the published values"
             )
             text += f", and typically within {typical}" if typical != largest else ""
-            text += f" ({said.unit})."
+            text += f" ({claim.unit})."
             if alone != largest:
                 text += (
                     f" At a single point chosen in advance it lies within {alone} with that probability."
                 )
         else:
-            seen = said.seen if measured else ""
+            seen = claim.seen if measured else ""
             text = (
                 f"the band reaches typically {typical}, and at most {largest}, from the published "
-                f"values ({said.unit}). It is meant to hold {said.holds}, everywhere at once, in "
-                f"{100 * self.level:.4g} of 100 {said.among}{seen}. At a single point chosen in "
+                f"values ({claim.unit}). It is meant to hold {claim.holds}, everywhere at once, in "
+                f"{100 * self.level:.4g} of 100 {claim.among}{seen}. At a single point chosen in "
                 f"advance {alone} is enough."
             )
         if number(self.half_width) not in (typical, largest):
@@ -143,23 +143,23 @@ class BandFact:
 
     def line(self) -> str:
         """As a line on a terminal."""
-        said, often = self.claim, f"{100 * self.level:.4g}"
+        claim, often = self.claim, f"{100 * self.level:.4g}"
         within = f"within ±{number(self.largest)} of this one"
         half = number(self.half_width)
         within += f", half-width {half} on average" if half != number(self.largest) else ""
-        if not said.among:
-            return f"with {often}% probability {said.holds} lies everywhere {within} ({said.unit})"
-        cases = said.among.partition(" ")[0]
+        if not claim.among:
+            return f"with {often}% probability {claim.holds} lies everywhere {within} ({claim.unit})"
+        cases = claim.among.partition(" ")[0]
         often = f"in {often} of 100 {cases}"
-        return f"meant to hold {said.legend} everywhere {often}: {within} ({said.unit})"
+        return f"meant to hold {claim.legend} everywhere {often}: {within} ({claim.unit})"
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""
-        said = self.claim
+        claim = self.claim
         names = "level", "typical", "largest", "at_a_point", "half_width"
         sizes = {name: getattr(self, name) for name in names}
-        named = {"name": said.name} if said.name else {}
-        return {**named, "of": said.of, "holds": said.holds, "unit": said.unit, **sizes}
+        named = {"name": claim.name} if claim.name else {}
+        return {**named, "of": claim.of, "holds": claim.holds, "unit": claim.unit, **sizes}
 
 
 @dataclass(frozen=True)
@@ -272,8 +272,8 @@ class Facts:
 
     def public(self) -> Iterable[str]:
         """What is taken to be public, as items of a list."""
-        made = f"how the noise is made: {self.stated.noise}" if self.stated.noise else ""
-        items = [f"the bound: {self.bound}", *self.stated.public, made, self.units]
+        noise = f"how the noise is made: {self.stated.noise}" if self.stated.noise else ""
+        items = [f"the bound: {self.bound}", *self.stated.public, noise, self.units]
         *others, last = filter(None, items)
         return [*(f"- {item};" for item in others), f"- {last}."]
 
@@ -283,9 +283,9 @@ class Facts:
         none = f"There is no band: {self.bandless}." if self.bandless else ""
         # What several bands have in common is told with the first.
         first = {band.claim.seen: band for band in reversed(self.bands)}
-        said = [band.paragraph(measured=first[band.claim.seen] is band) for band in self.bands]
+        bands = [band.paragraph(measured=first[band.claim.seen] is band) for band in self.bands]
         remarks = *self.stated.remarks, NOISE_ALONE if alone else "", FILLED if self.fills else ""
-        return [*self.stated.first, *said, none, *remarks]
+        return [*self.stated.first, *bands, none, *remarks]
 
     def lines(self) -> dict[str, str]:
         """What is worth knowing at once, by name: for the terminal and for notebooks."""
@@ -338,7 +338,7 @@ class Estimate:
         return replace(self, lower=self.lower - far, upper=self.upper + far)
 
     def __str__(self) -> str:
-        value, lower, upper = map(_said, (self.value, self.lower, self.upper))
+        value, lower, upper = map(_reached, (self.value, self.lower, self.upper))
         return f"{value} ({100 * self.level:.4g}%: {lower} to {upper})"
 
     def to_json(self) -> dict[str, object]:
@@ -373,7 +373,7 @@ class EqualityTest:
         return f"that {self.null} is {verdict} at level {self.level:g} (p = {self.p_value:.3g})"
 
 
-def _said(value: float) -> str:
+def _reached(value: float) -> str:
     return number(value) if np.isfinite(value) else "not reached"
 
 
@@ -391,15 +391,15 @@ ASSUMED = (
 
 def report(facts: Facts, language: Language = IN_ENGLISH) -> str:
     """The sections of a report, in lines of at most 88 columns."""
-    told = language.all(sections(facts))
-    return "\n\n".join(_section(title, words) for title, words in told.items())
+    translated = language.all(sections(facts))
+    return "\n\n".join(_section(title, words) for title, words in translated.items())
 
 
 def sections(facts: Facts) -> dict[str, list[str]]:
     """The sections of a report, each with its paragraphs; those without words are left out."""
     certificate, stated = facts.certificate, facts.stated
     missing, weighed = caveats(certificate), WEIGHED if "max_weight" in facts.about else ""
-    told: dict[str, Iterable[str]] = {
+    paragraphs: dict[str, Iterable[str]] = {
         "Not covered by the promise": missing,
         "What was published": facts.published(),
         "Who is protected": [*protected(certificate), *stated.protected],
@@ -412,8 +412,8 @@ def sections(facts: Facts) -> dict[str, list[str]]:
         "Releasing again": again(certificate),
         "How to cite it": [facts.citation],
     }
-    kept = {title: [*filter(None, words)] for title, words in told.items()}
-    return {title: words for title, words in kept.items() if words}
+    texts = {title: [*filter(None, words)] for title, words in paragraphs.items()}
+    return {title: words for title, words in texts.items() if words}
 
 
 def _section(title: str, paragraphs: Iterable[str]) -> str:

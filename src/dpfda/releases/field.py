@@ -175,7 +175,7 @@ class ReleasedField(Expansion):
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.on_grid().mean())
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band for the function that would have been released without noise.
 
         Notes
@@ -186,8 +186,8 @@ class ReleasedField(Expansion):
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source._unclipped(at), functions, partial(noise_draws, source), asked, at)
-        return band if asked.exact else settled(band, np.asarray(self(at)), self._limits_at(at))
+        band = make_band(source._unclipped(at), functions, partial(noise_draws, source), request, at)
+        return band if request.exact else settled(band, np.asarray(self(at)), self._limits_at(at))
 
     # Its file.
 

@@ -60,7 +60,7 @@ def check_writable(path: str | Path) -> Path:
 def other_kind(path: str | Path) -> str | None:
     """What the name of a release's file says that it is, where that is not JSON: a table, say."""
     ends = parameters.path(path).suffix.lower()
-    return next((kind for kind, known in OTHERS.items() if ends in known), None)
+    return next((kind for kind, endings in OTHERS.items() if ends in endings), None)
 
 
 def free_name(path: str | Path) -> Path:

@@ -89,10 +89,10 @@ class ReleasedFunction(MeanLine):
 
     def _as(self, kind: type[Kind], **more: object) -> Kind:
         """The same as another kind of mean curve, with what that has beside or in its place."""
-        own = {each.name: getattr(self, each.name) for each in fields(ReleasedFunction)}
+        own = {field.name: getattr(self, field.name) for field in fields(ReleasedFunction)}
         return kind(**own | more)
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band around the released function.
 
         Notes
@@ -118,29 +118,29 @@ class ReleasedFunction(MeanLine):
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        if asked.of == "sample" and self._is_line:
-            return self._mean_band(asked, at)
+        if request.of == "sample" and self._is_line:
+            return self._mean_band(request, at)
         functions = self.basis.evaluate(at, self.order)
-        if asked.of == "sample":
+        if request.of == "sample":
             line = self._unclipped(at, self.order)
             generator = np.random.Generator(np.random.Philox(key=0))
             drawn = self._posterior.draws(self._measured, generator, bands.DRAWS)
             sizes = np.abs((drawn - self.coefficients) @ functions.T)
-            band = bands.band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
+            band = bands.band_from_errors(line, sizes, request.level, request.simultaneous, at)
         else:
             source = self.unshrunk
             line = source._unclipped(at, self.order)
-            band = bands.make_band(line, functions, partial(noise_draws, source), asked, at)
-        return band if asked.exact else self._held(band)
+            band = bands.make_band(line, functions, partial(noise_draws, source), request, at)
+        return band if request.exact else self._settled(band)
 
-    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        usual = replace(asked, of=self._claims()[0].of, level=bands.each_part(asked.level))
-        with bands.asked_level(asked.level):
-            # A kind whose band for the sample is wider says by itself what that is for the population.
+    def _around_population(self, at: Floats, request: Asked, variance: Variance | None) -> Band:
+        usual = replace(request, of=self._claims()[0].of, level=bands.each_part(request.level))
+        with bands.asked_level(request.level):
+            # A kind with a wider band for the sample widens the population's itself.
             band = ReleasedFunction._around(self, at, usual)
         places = self.grid_points.size
         limits = self._limits_at(at)
-        return bands.for_population(band, self(at), limits, variance, self.count, places, asked.level)
+        return bands.for_population(band, self(at), limits, variance, self.count, places, request.level)
 
     # Its file.
 
@@ -154,19 +154,19 @@ class ReleasedFunction(MeanLine):
 
     @property
     def _subject(self) -> str:
-        said = super()._subject
+        own = super()._subject
         which = "derivative" if self.order == 1 else f"derivative (of order {self.order})"
-        return f"{which} of the {said}" if self.order else said
+        return f"{which} of the {own}" if self.order else own
 
     @property
     def _value_label(self) -> str:
-        said = super()._value_label
-        return f"derivative of {said}, {per_axis(self.about, self.order)}" if self.order else said
+        own = super()._value_label
+        return f"derivative of {own}, {per_axis(self.about, self.order)}" if self.order else own
 
     @property
     def _value_words(self) -> str:
-        said = super()._value_words
-        return f"{said}, {per_axis(self.about, self.order)}" if self.order else said
+        own = super()._value_words
+        return f"{own}, {per_axis(self.about, self.order)}" if self.order else own
 
     def _claims(self) -> tuple[Claim, ...]:
         cut, units = self._limits is not None and not self.order, self._value_words
@@ -175,27 +175,27 @@ class ReleasedFunction(MeanLine):
         population = Claim("population", people, units, legend="the population's mean", among="samples")
         proved = self._is_proved
         prior = line_claim(self.order, units, proved) if self._is_line else posterior_claim(units)
-        known = (prior,) if self._is_line or self._has_posterior else ()
+        priors = (prior,) if self._is_line or self._has_posterior else ()
         more = () if self.order else (population,)
-        return (*known, noise, *more) if self._is_line else (noise, *known, *more)
+        return (*priors, noise, *more) if self._is_line else (noise, *priors, *more)
 
     def _stated(self) -> Stated:
         grid, (start, end) = self.grid_points, self.domain_range
         places = f"{grid.size} points from {grid[0]:g} to {grid[-1]:g}"
         places += f", in the domain from {start:g} to {end:g}"
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
-        said = {"misfit": misfit(self), "accuracy": verdict(self)}
-        known = {name: text for name, text in said.items() if text is not None}
+        verdicts = {"misfit": misfit(self), "accuracy": verdict(self)}
+        findings = {name: text for name, text in verdicts.items() if text is not None}
         stated = self._function(
             f"{derivative}a {super()._subject}",
             places,
-            {"verdict": said["accuracy"], "misfit": said["misfit"]},
+            {"verdict": verdicts["accuracy"], "misfit": verdicts["misfit"]},
         )
         return replace(
             stated,
-            first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
+            first=[f"{first_up(text).rstrip('.')}." for text in findings.values()],
             remarks=self._remarks(),
-            findings=known,
+            findings=findings,
         )
 
     def _remarks(self) -> list[str]:
@@ -205,8 +205,8 @@ class ReleasedFunction(MeanLine):
 
     def _warnings(self) -> list[str]:
         kernel = getattr(self.basis, "kernel", None)
-        said = None if kernel is None else short_range(kernel, self.grid_points, self.domain_range)
-        return [*([] if said is None else [said]), *super()._warnings()]
+        warning = None if kernel is None else short_range(kernel, self.grid_points, self.domain_range)
+        return [*([] if warning is None else [warning]), *super()._warnings()]
 
     @property
     def _headline(self) -> str:
@@ -215,7 +215,7 @@ class ReleasedFunction(MeanLine):
 
 
 class OfMeans(Release, Generic[Part]):
-    """A release made of several means: what all have in common is said of the first."""
+    """A release made of several means: what all share is read off the first."""
 
     if TYPE_CHECKING:
 
@@ -261,19 +261,18 @@ class OfGroups(OfMeans[Part]):
     def __post_init__(self) -> None:
         super().__post_init__()
         parts = list(self.means.values())
-        terms = {(each.guarantee, each.neighbours, each.unit, each.domain_range) for each in parts}
+        terms = {(part.guarantee, part.neighbours, part.unit, part.domain_range) for part in parts}
         if len(parts) < 2 or len(terms) != 1:
             words = "be two or more with one guarantee, relation, unit and domain"
             raise ParameterError("groups", words, f"{len(parts)} with {len(terms)} kinds")
-        if not all(each.certificate.paid_with(parts[0].certificate) for each in parts):
+        if not all(part.certificate.paid_with(parts[0].certificate) for part in parts):
             words = "be released together, so that one charge paid for all"
             remedy = "Fit them in one call, with their labels."
             raise ParameterError("groups", words, "releases of their own", remedy)
 
-    @property
-    def certificate(self) -> Certificate:
-        """Of all releases together: that of each, because the groups share no privacy unit."""
-        return self._any.certificate
+    certificate: Certificate = said_by(
+        "_any.certificate", "Of all releases: that of each, because the groups share no privacy unit."
+    )
 
     def __getitem__(self, name: str | tuple[str, ...]) -> Part:
         """The release of a group."""

@@ -37,8 +37,8 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     arguments = tuple(release._axis_label(i) for i in range(len(axes)))
     named = {"argument_names": arguments, "coordinate_names": coordinates, "sample_names": names}
     where = {"grid_points": list(axes), "domain_range": _ends(release)}
-    made: FDataGrid = skfda.FDataGrid(matrix, **where, **named, dataset_name=release._title)
-    return made
+    data: FDataGrid = skfda.FDataGrid(matrix, **where, **named, dataset_name=release._title)
+    return data
 
 
 def to_basis(release: Published, basis: Basis) -> FDataBasis:
@@ -51,13 +51,13 @@ def to_basis(release: Published, basis: Basis) -> FDataBasis:
     if getattr(basis, "dim_domain", 0) != 1:
         raise ParameterError("basis", "be a basis of scikit-fda of one variable", shown(basis))
     fine = np.linspace(*ends[0], FINE)
-    made = to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0]))
-    found = getattr(basis, "dim_codomain", 1)
-    if found != made.dim_codomain:
-        words = f"be a basis of functions with {made.dim_codomain} value(s)"
+    data = to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0]))
+    dimension = getattr(basis, "dim_codomain", 1)
+    if dimension != data.dim_codomain:
+        words = f"be a basis of functions with {data.dim_codomain} value(s)"
         remedy = "For several values: a VectorValuedBasis of one basis each."
-        raise ParameterError("basis", words, f"{found}", remedy)
-    return made.to_basis(basis)
+        raise ParameterError("basis", words, f"{dimension}", remedy)
+    return data.to_basis(basis)
 
 
 def scikit_fda() -> ModuleType:
@@ -99,10 +99,10 @@ def _axes(release: Published, points: Any) -> tuple[Floats, ...]:
     ends = _ends(release)
     if points is not None:
         several = len(ends) > 1 and isinstance(points, list | tuple) and np.ndim(points[:1]) != 1
-        given = points if several else [points] * len(ends)
-        if len(given) != len(ends):
-            raise ParameterError("points", f"be one array, or {len(ends)}", f"{len(given)}")
-        return tuple(_inside(axis, limits) for axis, limits in zip(given, ends, strict=True))
+        stated = points if several else [points] * len(ends)
+        if len(stated) != len(ends):
+            raise ParameterError("points", f"be one array, or {len(ends)}", f"{len(stated)}")
+        return tuple(_inside(axis, limits) for axis, limits in zip(stated, ends, strict=True))
     own = getattr(release, "grid_points", None)
     if isinstance(own, np.ndarray):
         return (own,) * len(ends)

@@ -22,6 +22,15 @@ from dpfda.releases.published import Published
 SCHEMA_VERSION = 2
 KINDS: dict[str, type[Published]] = {}
 Kind = TypeVar("Kind", bound=Published)
+# Files of this library that are no releases: what they are, and what reads them.
+OTHERS = {
+    "dpfda-custodians-agreement": "an agreement of custodians. Show it by dpfda part --agreement {}",
+    "dpfda-custodian-card": "a custodian's card. It goes to who writes the agreement (dpfda agree)",
+    "dpfda-custodian-keys": "a custodian's keys, which are secret. Show them to nobody",
+    "dpfda-custodian-part": "a custodian's masked part. The coordinator publishes all (dpfda merge)",
+    "dpfda-custodians-roll": "a roll of custodians. Each of them answers it (dpfda answer)",
+    "dpfda-custodian-answer": "a custodian's answer to a roll. It goes into dpfda merge, as parts do",
+}
 
 
 def kinds() -> Mapping[str, type[Published]]:
@@ -40,41 +49,42 @@ def _modules() -> Iterator[str]:
 
 def _kind(called: str) -> type[Published] | None:
     """The kind of a format, for which no module is loaded but those that name it."""
-    said = re.compile(rf'\b_FORMAT\b.* = "{re.escape(called)}"')
+    pattern = re.compile(rf'\b_FORMAT\b.* = "{re.escape(called)}"')
     for name in _modules():
         if called in KINDS:
             break
         spec = find_spec(name)
-        if spec is not None and said.search(Path(str(spec.origin)).read_text("utf-8")):
+        if spec is not None and pattern.search(Path(str(spec.origin)).read_text("utf-8")):
             importlib.import_module(name)
     return KINDS.get(called)
 
 
 def part_from_json(entries: object, of: tuple[type[Kind], ...], kernel: object = None) -> Kind:
-    """A release inside the file of another; a `ValueError` where it is of other kinds or schema."""
+    """A release inside the file of another; a `ValueError` for other kinds or schemas."""
     written = mapping(entries)
-    made = _kind(text(written["format"]))
+    kind = _kind(text(written["format"]))
     version = written.get("schema_version", 1)
-    if made is None or not issubclass(made, of) or not _readable(version):
+    if kind is None or not issubclass(kind, of) or not _readable(version):
         raise ValueError("a part is of another kind or schema")
-    return made.from_json(written, kernel)
+    return kind.from_json(written, kernel)
 
 
 def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
     """A release of a kind, or of a kind derived from it, from its file; see `dpfda.load`."""
     written = read_json(path)
-    found = written.get("format") if isinstance(written, dict) else None
-    known = _kind(found) if isinstance(found, str) else None
-    if known is None or not issubclass(known, kind):
+    name = written.get("format") if isinstance(written, dict) else None
+    file_kind = _kind(name) if isinstance(name, str) else None
+    if file_kind is None or not issubclass(file_kind, kind):
         wanted = getattr(kind, "_CALLED", "dpfda release")
-        what = "another kind of file" if known is None else f"{found}. Read it with dpfda.load"
+        other = OTHERS.get(str(name), "another kind of file").format(path)
+        what = other if file_kind is None else f"{name}. Read it with dpfda.load"
         raise StorageError(f"{str(path)!r} must be a {wanted}; found {what}.")
     if not _readable(written.get("schema_version")):
         raise StorageError(
             f"{str(path)!r} must have schema version {SCHEMA_VERSION}; found "
             f"{written.get('schema_version')!r}. Update dpfda to read later files."
         )
-    return built(lambda: _shown(known.from_json(written, kernel), written), path)
+    return built(lambda: _shown(file_kind.from_json(written, kernel), written), path)
 
 
 def _readable(version: object) -> bool:

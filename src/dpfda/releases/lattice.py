@@ -119,18 +119,18 @@ class LatticeRelease(Banded):
     def _axis_functions(self, at: Floats, order: int | Sequence[int] = 0) -> list[Floats]:
         """Polynomials (q, degree + 1) of each variable, differentiated."""
         orders = parameters.orders(order, self.dimensions)
-        made = []
-        for column, (start, end), each in zip(at.T, self.domain_range, orders, strict=True):
+        polynomials = []
+        for column, (start, end), power in zip(at.T, self.domain_range, orders, strict=True):
             position = (column - start) / (end - start)
-            made.append(bernstein_values(self.degree, position, each) / (end - start) ** each)
-        return made
+            polynomials.append(bernstein_values(self.degree, position, power) / (end - start) ** power)
+        return polynomials
 
     def integral(self) -> float:
         """Integral over the domain: each polynomial has the same, so it is the volume times the mean."""
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.values.mean())
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band for the polynomial that would have been released without noise.
 
         Notes
@@ -144,7 +144,7 @@ class LatticeRelease(Banded):
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        return make_band(np.atleast_1d(self(at)), functions, self._noise_draws, asked, at)
+        return make_band(np.atleast_1d(self(at)), functions, self._noise_draws, request, at)
 
     def _noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""
@@ -152,9 +152,9 @@ class LatticeRelease(Banded):
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        noise, said = KNormNoise((1,), (held["scale"],)), stated_by_caller(readable(held["sensitivity"]))
-        described = {"description": said}, {"name": "bernstein"}
+    def _charged(cls, written: Mapping[str, object], parts: file.Held) -> Certificate:
+        noise, move = KNormNoise((1,), (parts["scale"],)), readable(parts["sensitivity"])
+        described = {"description": stated_by_caller(move)}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
     def _stated_bound(self) -> dict[str, object]:
@@ -168,9 +168,6 @@ class LatticeRelease(Banded):
     # Tables, pictures and words.
 
     def _default_points(self) -> Floats:
-        return self._band_points()
-
-    def _band_points(self) -> Floats:
         return lattice(max(1, round(BAND_POINTS ** (1 / self.dimensions)) - 1), self.domain_range)
 
     def view(self, level: float | None = LEVEL) -> View:

@@ -74,8 +74,8 @@ class MeanLine(Expansion, Valued, OnBasis):
         if isinstance(self.hierarchy, CurvePrior):
             return self.hierarchy.lower, self.hierarchy.upper
         points = self.grid_points.shape
-        found = limits_of(self.certificate.bound, points[0])
-        return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
+        limits = limits_of(self.certificate.bound, points[0])
+        return None if limits is None else (np.full(points, limits[0]), np.full(points, limits[1]))
 
     # Its file.
 
@@ -129,7 +129,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _cuts(self, points: Floats) -> Floats:
         """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
-        found = [np.empty(0)]
+        cuts = [np.empty(0)]
         for end in () if self._limits is None else self._limits:
 
             def above(at: Floats, end: Floats = end) -> Floats:
@@ -142,40 +142,40 @@ class MeanLine(Expansion, Valued, OnBasis):
                 middle = (low + high) / 2
                 before = (above(middle) < 0) == rising
                 low, high = np.where(before, middle, low), np.where(before, high, middle)
-            found.append(low)
-        return np.concatenate(found)
+            cuts.append(low)
+        return np.concatenate(cuts)
 
     def _uncut(self, at: Floats) -> Floats:
         """Where the middle of a band is: derivatives are not cut."""
         return self._unclipped(at, self.order) if self.order else self._values(at)
 
-    def _held(self, band: Band) -> Band:
+    def _settled(self, band: Band) -> Band:
         """A band made to hold the line between its public bounds."""
         limits = None if self.order else self._limits_at(band.points)
         return settled(band, self._values(band.points), limits)
 
-    def _mean_band(self, asked: Asked, at: Floats) -> Band:
+    def _mean_band(self, request: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
         if self.distance is None:
-            check_offered(asked.level)
-        ends = None if self.order else self._measured_ends(asked, at)
+            check_offered(request.level)
+        ends = None if self.order else self._measured_ends(request, at)
         if ends is None or (self._widths.posterior.borrows and self.distance is None):
-            half, line = _half_widths((self,), asked, at), self._uncut(at)
+            half, line = _half_widths((self,), request, at), self._uncut(at)
             low, high = ends or (-np.inf, np.inf)
             ends = np.maximum(line - half, low), np.minimum(line + half, high)
-        return self._held(Band(at, *ends, asked.level, asked.simultaneous))
+        return self._settled(Band(at, *ends, request.level, request.simultaneous))
 
-    def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
+    def _measured_ends(self, request: Asked, at: Floats) -> Limits | None:
         """Ends (k,) of a band that holds the mean on the grid, whatever it is; None for no such band."""
-        told = self._told(asked)
-        if not told:
+        offsets = self._offsets(request)
+        if not offsets:
             return None
-        (lower, upper), line = zip(*told, strict=True), self._uncut(at)
+        (lower, upper), line = zip(*offsets, strict=True), self._uncut(at)
         beside = np.max(lower, axis=0), np.min(upper, axis=0)
         low, high = (line + piecewise(self.grid_points, end, at) for end in beside)
         return low, high
 
-    def _told(self, asked: Asked) -> list[Limits]:
+    def _offsets(self, request: Asked) -> list[Limits]:
         """How far below and above the line (m,) the mean is, whatever it is, in all ways that tell it.
 
         By the largest distance of the line, and by what was measured where every point was: if both do,
@@ -183,18 +183,18 @@ class MeanLine(Expansion, Valued, OnBasis):
         """
         there = (self._by_distance, self.distance is not None), (self._by_cells, self._tells_points)
         ways = [way for way, tells in there if tells]
-        return [way(replace(asked, level=1 - (1 - asked.level) / len(ways))) for way in ways]
+        return [way(replace(request, level=1 - (1 - request.level) / len(ways))) for way in ways]
 
-    def _by_distance(self, asked: Asked) -> Limits:
+    def _by_distance(self, request: Asked) -> Limits:
         """By its largest distance; or by the line's typical error, where that is more."""
         distance = known(self.distance)
-        share = max(distance.at_most(asked.level, self.divisor), self._typical_error)
+        share = max(distance.at_most(request.level, self.divisor), self._typical_error)
         apart = share * self._scale + self._rounding(distance)
         return -apart, apart
 
-    def _by_cells(self, asked: Asked) -> Limits:
+    def _by_cells(self, request: Asked) -> Limits:
         """By what was measured at every point."""
-        low, high = known(self._widths.measured(asked.level, asked.simultaneous))
+        low, high = known(self._widths.measured(request.level, request.simultaneous))
         line, (lower, _) = self._values(self.grid_points), known(self._limits)
         return lower + self._scale * low - line, lower + self._scale * high - line
 
@@ -227,8 +227,8 @@ class MeanLine(Expansion, Valued, OnBasis):
         """
         assert self._limits is not None  # noqa: S101 - of a line only
         posterior = self._widths.posterior
-        whole = self._limits[0] + self._scale * posterior.model.on_grid(posterior.line)
-        left = whole - np.clip(self._unclipped(self.grid_points), *self._limits)
+        estimate = self._limits[0] + self._scale * posterior.model.on_grid(posterior.line)
+        left = estimate - np.clip(self._unclipped(self.grid_points), *self._limits)
         return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
 
     @property
@@ -305,7 +305,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         Also between points where the line is cut at public bounds. Kernels are smooth there, so the
         error of an integral is that of rounding.
         """
-        start, end = (check_point(given, self.domain_range) for given in (start, end))
+        start, end = (check_point(point, self.domain_range) for point in (start, end))
         if start > end:
             points, weights = self._quadrature(end, start)
             return points, -weights
@@ -316,17 +316,17 @@ class MeanLine(Expansion, Valued, OnBasis):
         return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
 
-def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats) -> Band:
+def difference_band(first: MeanLine, second: MeanLine, request: Asked, at: Floats) -> Band:
     """The band for the difference of two means, from what both may be, independently; or measured."""
-    share, line = difference_share(first, second, asked.level), first._uncut(at) - second._uncut(at)
+    share, line = difference_share(first, second, request.level), first._uncut(at) - second._uncut(at)
     if share is None:
-        half = _half_widths((first, second), asked, at)
+        half = _half_widths((first, second), request, at)
     else:
         assert first.distance is not None  # noqa: S101
         share = max(share, math.hypot(first._typical_error, second._typical_error))
         apart = share * first._scale + 2 * first._rounding(first.distance)
         half = piecewise(first.grid_points, apart, at)
-    band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
+    band = Band(at, line - half, line + half, request.level, request.simultaneous)
     return around_difference(first, second, band)
 
 
@@ -352,10 +352,10 @@ def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
     return settled(band, first(at) - second(at), limits)
 
 
-def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Floats:
+def _half_widths(means: tuple[MeanLine, ...], request: Asked, at: Floats) -> Floats:
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
     widths, first = [mean._widths for mean in means], means[0]
-    level, simultaneous = asked.level, asked.simultaneous
+    level, simultaneous = request.level, request.simultaneous
     if first.order:
         return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
     (one, *others), asked_for = widths, (level, simultaneous)
@@ -412,11 +412,11 @@ def line_claim(order: int, units: str, proved: bool = False) -> Claim:
     what, legend = (
         ("the derivative of the mean", "the derivative") if order else ("the mean", "the mean")
     )
-    held = "held the mean in 87 to 99 of 100 releases, by the number of units times epsilon"
+    rate = "held the mean in 87 to 99 of 100 releases, by the number of units times epsilon"
     if order:
-        held = "held it in 80 to 90 of 100 releases: less often than meant"
+        rate = "held it in 80 to 90 of 100 releases: less often than meant"
     holds = f"{what} of these bounded curves"
-    seen = f". Measured on 40 sets of real curves, the band for 95% {held}"
+    seen = f". Measured on 40 sets of real curves, the band for 95% {rate}"
     return Claim("sample", holds, units, legend=legend, among=ORDINARY, seen=seen)
 
 

@@ -37,9 +37,9 @@ LEADING = 12
 NOISES = 20
 
 
-def noise_on_counts(noise: NoiseLaw, moved: int, each: int, cost: int) -> AddedNoise:
+def noise_on_counts(noise: NoiseLaw, moved: int, largest: int, cost: int) -> AddedNoise:
     """Noise on counts that one unit moves by `moved` in l1, and each by `each`; as in `AddedNoise`."""
-    return AddedNoise(noise, *moved_counts(moved, each, isinstance(noise, GaussianNoise)), cost)
+    return AddedNoise(noise, *moved_counts(moved, largest, isinstance(noise, GaussianNoise)), cost)
 
 
 def filled(triangle: Sequence[int], size: int) -> Floats:
@@ -117,12 +117,12 @@ class Moments(file.Written):
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
-        found = len(self.radii), len(self.selections)
+        counts = len(self.radii), len(self.selections)
         sizes = [step.noise.size for step in self.steps]
         lengths = [len(step.noisy_sum) for step in self.steps]
         if (
             len(self.bounds) != count
-            or found not in {(0, 0), (count, count)}
+            or counts not in {(0, 0), (count, count)}
             or len(self.mean_sum) != size
             or self.mean_noise.components != size
             or not min(self.blocks + self.bounds + self.radii) > 0
@@ -134,7 +134,7 @@ class Moments(file.Written):
         ):
             raise ValueError("moments do not fit their blocks")
 
-    def each(self, numbers: Sequence[float]) -> Floats:
+    def spread(self, numbers: Sequence[float]) -> Floats:
         """One number a block as one a coordinate (d,)."""
         return np.repeat(np.array(numbers, dtype=np.float64), self.blocks)
 
@@ -164,12 +164,12 @@ class Moments(file.Written):
         raw = np.array([math.ldexp(float(value), -self.mean_exponent) for value in self.mean_sum])
         raw *= math.sqrt(len(self.blocks)) / self.size
         longest = [max(1.0, float(np.linalg.norm(raw[place]))) for place in self.places]
-        return self._padded(raw / self.each(longest) * self.each(self.bounds))
+        return self._padded(raw / self.spread(longest) * self.spread(self.bounds))
 
     @property
     def mean_power(self) -> Floats:
         """Variances (D,) of the noise of the mean, about which deviations are taken."""
-        unit = math.sqrt(len(self.blocks)) / self.size * self.each(self.bounds)
+        unit = math.sqrt(len(self.blocks)) / self.size * self.spread(self.bounds)
         return self._padded(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
 
     def _padded(self, row: Floats) -> Floats:
@@ -182,11 +182,11 @@ class Moments(file.Written):
 
         That of the first is (D, D); others are of vectors along `axes`.
         """
-        found = [np.diag(self._expected)]
+        factors = [np.diag(self._expected)]
         reach = (REACH if self.focus is None else NEAR) * (self.peak or 1.0)
         for place in range(len(self.steps)):
             values, vectors, noise = self._parted(place)
-            factor, root = found[-1], (vectors * (values + noise)) @ vectors.T
+            factor, root = factors[-1], (vectors * (values + noise)) @ vectors.T
             if self.seen is not None and not place:
                 # From here on along the axes: what the first step shows of these.
                 shown = self._onto.T @ factor
@@ -196,8 +196,8 @@ class Moments(file.Written):
             if place + 1 == self.focus:
                 root = root @ self._turned(factor @ root)
             square = float(np.sum(np.linalg.solve(root, vectors) ** 2 * values)) + 1
-            found.append(factor @ root * (reach * math.sqrt(square)))
-        return found
+            factors.append(factor @ root * (reach * math.sqrt(square)))
+        return factors
 
     @property
     def _expected(self) -> Floats:
@@ -225,10 +225,10 @@ class Moments(file.Written):
         values, vectors, noise = self._parted(0)
         clear = np.maximum(values - CLEAR * noise, 0.0) + noise
         rows = (np.diag(self._expected) @ vectors)[: self.seen]
-        found = np.linalg.eigh((rows * clear) @ rows.T)[1][:, ::-1][:, : sum(self.blocks)]
+        axes = np.linalg.eigh((rows * clear) @ rows.T)[1][:, ::-1][:, : sum(self.blocks)]
         # A file means the same wherever it is read: signs are no choice of a program.
-        largest = np.argmax(np.abs(found), axis=0)
-        return np.asarray(found * np.sign(found[largest, np.arange(largest.size)]))
+        largest = np.argmax(np.abs(axes), axis=0)
+        return np.asarray(axes * np.sign(axes[largest, np.arange(largest.size)]))
 
     @property
     def _onto(self) -> Floats:
@@ -261,22 +261,22 @@ class Moments(file.Written):
         return float(math.ldexp(self.steps[place].noise.power, -4 * self.exponent)) / self.size**2
 
     @cached_property
-    def _whole(self) -> Floats:
+    def _joint(self) -> Floats:
         """Second moments by the last step, with those of the constant, positive semidefinite.
 
         With a focus by the last two. In coordinates in which noise of both is uncorrelated from entry
         to entry each is their average by precision.
         """
         last = len(self.steps) - 1
-        factor, found = self.factors[last], self.measured(last)
+        factor, second = self.factors[last], self.measured(last)
         if self.focus is not None and last:
             through = np.linalg.solve(factor, self.factors[last - 1])
             squares, axes = np.linalg.eigh(through @ through.T)
             before = axes.T @ through @ self.measured(last - 1) @ through.T @ axes
             noise = self.power(last - 1) * np.outer(squares, squares)
             share = noise / (noise + self.power(last))
-            factor, found = factor @ axes, share * (axes.T @ found @ axes) + (1 - share) * before
-        return np.asarray(factor @ nearest_positive(found) @ factor.T)
+            factor, second = factor @ axes, share * (axes.T @ second @ axes) + (1 - share) * before
+        return np.asarray(factor @ nearest_positive(second) @ factor.T)
 
     @cached_property
     def _moved(self) -> Floats:
@@ -284,25 +284,25 @@ class Moments(file.Written):
 
         With a positive decay its own is taken to be one.
         """
-        return np.asarray(self._whole[-1, :-1] / self._own)
+        return np.asarray(self._joint[-1, :-1] / self._own)
 
     @property
     def _own(self) -> float:
-        return 1.0 if self.decay else max(float(self._whole[-1, -1]), CONSTANT)
+        return 1.0 if self.decay else max(float(self._joint[-1, -1]), CONSTANT)
 
     @cached_property
     def centre(self) -> Floats:
         """The mean (D,), by the last step where that measured it anew; outside the axes by the first."""
         if self.decay is None:
             return self.mean
-        found = self.mean + self.axes @ self._moved
+        centre = self.mean + self.axes @ self._moved
         if self.seen is None:
-            return found
+            return centre
         shown = self._expected[:-1] * self._expected[-1]
         # Where the mean was measured before, by precision; elsewhere it is left as it was.
         share = self.mean_power / (self.mean_power + self.power(0) / 2 * shown**2)
         moved = self.measured(0)[-1, :-1] * shown * share
-        return np.asarray(found + moved - self.axes @ (self.axes.T @ moved))
+        return np.asarray(centre + moved - self.axes @ (self.axes.T @ moved))
 
     @cached_property
     def matrix(self) -> Floats:
@@ -312,8 +312,8 @@ class Moments(file.Written):
         far off.
         """
         if self.decay is None:
-            return self._whole
-        return nearest_positive(self._whole[:-1, :-1] - np.outer(self._moved, self._whole[-1, :-1]))
+            return self._joint
+        return nearest_positive(self._joint[:-1, :-1] - np.outer(self._moved, self._joint[-1, :-1]))
 
     @cached_property
     def root(self) -> Floats:
@@ -335,7 +335,7 @@ class Moments(file.Written):
         # Of variance one in each orthonormal coordinate of a symmetric matrix.
         noise = np.where(np.eye(size, dtype=bool), drawn, (drawn + turned) / 2)
         noise *= math.sqrt(self.power(len(self.steps) - 1))
-        alone = np.mean([np.trace(self.root @ nearest_positive(one) @ self.root.T) for one in noise])
+        alone = np.mean([np.trace(self.root @ nearest_positive(draw) @ self.root.T) for draw in noise])
         return min(1.0, float(alone / max(np.trace(self.matrix), np.finfo(float).tiny)))
 
     def centre_power(self, weights: Floats) -> float:
@@ -388,7 +388,7 @@ class OfMoments(OnBasis):
         return self.moments.added_noise(self.neighbours)
 
     def _checked(self) -> None:
-        """Refuse normal noise that loses more together than is said, or is not charged together."""
+        """Refuse normal noise whose joint loss exceeds that stated, or that is not charged jointly."""
         normal = any(isinstance(noise.noise, GaussianNoise) for noise in self._all_noise)
         if normal != (ALL in self.certificate.stages):
             raise ValueError("normal noise, and no other, is charged together")

@@ -36,16 +36,16 @@ def report_page(
     delta: Of the total, as in `dpfda.privacy.composition.compose`.
     """
     covered = not any(release.certificate.caveats for release in releases.values())
-    whole = account(list(releases.values()), delta=delta) if covered else None
+    total = account(list(releases.values()), delta=delta) if covered else None
     first = next(iter(releases.values()))
     several = len(releases) > 1
     texts = {name: sections(release.facts) for name, release in releases.items()}
-    parts = [_release(name, one, texts[name], hashes, charged) for name, one in releases.items()]
+    parts = [_release(name, release, texts[name], hashes, charged) for name, release in releases.items()]
     if several:
-        parts = [_together(releases, whole), *parts]
+        parts = [_together(releases, total), *parts]
     # Or each by itself, where they cannot be added up.
     alone = dict.fromkeys(claim(release.certificate) for release in releases.values())
-    promise = "; ".join(alone) if whole is None else str(whole.total)
+    promise = "; ".join(alone) if total is None else str(total.total)
     return Page(
         title=title or ("Report on what was published" if several else first._title),
         lead=f"Published under {promise}. One {first.unit} is protected.",
@@ -61,18 +61,18 @@ def card(release: Published) -> Section:
     return Section(heading, facts=release.facts.card(), picture=_picture(release))
 
 
-def _together(releases: Mapping[str, Published], whole: Account | None) -> Section:
+def _together(releases: Mapping[str, Published], total: Account | None) -> Section:
     rows = [("File", "What", "Guarantee")]
     rows += [
         (name, f"{release._subject} of {release._of_whom}", claim(release.certificate))
         for name, release in releases.items()
     ]
-    if whole is None:
+    if total is None:
         named = ", ".join(name for name, release in releases.items() if release.certificate.caveats)
         paragraphs = [f"No sum is given: the guarantee of {named} does not cover all that was done."]
         return Section("All together", paragraphs, table=rows)
     paragraphs = [
-        f"Together these releases of one data set promise {whole.told()}. Found by: {whole.how}.",
+        f"Together these releases of one data set promise {total.in_words()}. Found by: {total.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
     ]
     whom = dict.fromkeys(release._of_whom for release in releases.values())
@@ -81,8 +81,8 @@ def _together(releases: Mapping[str, Published], whole: Account | None) -> Secti
             f"They are of {', '.join(whom)}. The sum is for whoever is in all of them; if the data "
             "changed between two releases, it holds for whoever was in both."
         )
-    if whole.again:
-        paragraphs.append(f"{whole.again} of them repeat what another one has paid for, and count once.")
+    if total.again:
+        paragraphs.append(f"{total.again} of them repeat what another one has paid for, and count once.")
     return Section("All together", paragraphs, table=rows)
 
 
@@ -115,7 +115,7 @@ def _release(
 def _appendix(texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
     """What the promise means, once for all; a paragraph that is not of all says of which it is."""
 
-    def said(title: str) -> list[str]:
+    def worded(title: str) -> list[str]:
         paragraphs = dict.fromkeys(words for page in texts.values() for words in page.get(title, ()))
         of = {
             words: [name for name, page in texts.items() if words in page.get(title, ())]
@@ -126,7 +126,7 @@ def _appendix(texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
             for words, names in of.items()
         ]
 
-    parts = [Section(title, words) for title in COMMON if (words := said(title))]
+    parts = [Section(title, words) for title in COMMON if (words := worded(title))]
     return Section("Appendix: what the promise means", parts=parts)
 
 
@@ -171,7 +171,7 @@ def registry_entry(
     ----------
     Schema ``deployments-schema.yaml`` of https://github.com/opendp/deployments-registry-data (2026).
     """
-    whole, first = account(releases), releases[0]
+    total, first = account(releases), releases[0]
     certificate = first.certificate
     subjects = list(dict.fromkeys(f"{release._subject} of {release._of_whom}" for release in releases))
     created = min((str(release.about.get("created", "")) for release in releases), default="")[:10]
@@ -191,11 +191,11 @@ def registry_entry(
                 "description": f"Functions published with dpfda: {'; '.join(subjects)}.",
                 "publication_date": created or date.today().isoformat(),
             },
-            "dp_variant": {"variant_name": VARIANTS[type(whole.total)]},
+            "dp_variant": {"variant_name": VARIANTS[type(total.total)]},
             "privacy_loss": {
                 "privacy_unit": certificate.unit,
                 "privacy_unit_details": certificate.neighbours.describe(certificate.unit),
-                "privacy_parameters": _numbers(whole.total),
+                "privacy_parameters": _numbers(total.total),
             },
             "deployment_model": {
                 "model_name": "Central",
@@ -205,7 +205,7 @@ def registry_entry(
             },
             "accounting": {
                 "post_processing": "All that is computed from a published function is post-processing.",
-                "composition": whole.how,
+                "composition": total.how,
             },
             "implementation": {
                 "mechanisms": "; ".join(dict.fromkeys(release._made_by for release in releases))

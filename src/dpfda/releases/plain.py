@@ -94,8 +94,8 @@ def _points(release: Published) -> Floats:
     if len(points) <= AT_MOST:
         return points
     most = int(AT_MOST ** (1 / coordinates))
-    kept = [np.isin(axis, thinned(np.unique(axis), most)) for axis in points.T]
-    return points[np.all(kept, axis=0)]
+    inside = [np.isin(axis, thinned(np.unique(axis), most)) for axis in points.T]
+    return points[np.all(inside, axis=0)]
 
 
 def _number(value: float) -> float | None:

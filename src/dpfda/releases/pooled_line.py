@@ -42,7 +42,7 @@ class PooledLine(Valued, OfShares):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    # It is of the mean itself, and of no derivative.
+    # A pooled mean has no derivatives.
     order: ClassVar[int] = 0
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
@@ -95,7 +95,7 @@ class PooledLine(Valued, OfShares):
         inside, times = self._estimate.inside, self._estimate.times / length
         return self._at(lambda at: np.interp((at - start) / length, inside, times), points)
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band that is meant to hold the mean of the population.
 
         Notes
@@ -107,9 +107,9 @@ class PooledLine(Valued, OfShares):
         dependence between one unit's observations (`dpfda.estimates.pooled`). How often
         the band holds was measured: `docs/sparse.md`. What the bounds cut off is not in it.
         """
-        half = self._width * self._estimate.half_widths(asked.level, asked.simultaneous)
+        half = self._width * self._estimate.half_widths(request.level, request.simultaneous)
         values, reach = self._values(at), np.interp(at, self.grid_points, half)
-        band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
+        band = Band(at, values - reach, values + reach, request.level, request.simultaneous, COVERS)
         return settled(band, values, self._limits)
 
     def _stated_bound(self) -> dict[str, object]:
@@ -120,13 +120,13 @@ class PooledLine(Valued, OfShares):
     def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        found = super()._columns(at, asked)
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
+        columns = super()._columns(at, request)
         density = (
             np.asarray(self.observed(at[:, 0])),
             "density of the observation times, per unit of the axis",
         )
-        return {**found, "observed": density}
+        return {**columns, "observed": density}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self._band_points()[:, 0]

@@ -105,7 +105,7 @@ def _check_laws(certificate: Certificate, laws: Sequence[AnyLaw]) -> None:
         # What was charged before a count covers the law that was drawn, if that is there.
         law = cost.drawn or cost
         bare = all(paid.loss == loss_of(paid.guarantee) for paid in (cost, law))
-        if not bare and not any(_is_of(one, law) for one in laws):
+        if not bare and not any(_is_of(noise, law) for noise in laws):
             raise ValueError("a loss is of a law that the release does not hold")
 
 
@@ -113,7 +113,7 @@ def _is_of(law: AnyLaw, cost: Cost) -> bool:
     if not isinstance(cost.guarantee, ApproximateDP):
         return law.loss(cost.guarantee) == cost.loss
     # How large it is at least has been checked; here is asked of what law.
-    losses = [law.loss(one) for one in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
+    losses = [law.loss(kind) for kind in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
     return any(
         type(loss) is type(cost.loss)
         and getattr(loss, "dimension", None) == getattr(cost.loss, "dimension", None)
@@ -154,7 +154,7 @@ def charged(written: Mapping[str, object], entries: Json) -> Certificate:
 
 
 def identity_of(written: Mapping[str, object]) -> str:
-    """What tells a release of version 1 from others: a digest of what was drawn for it."""
+    """Identifies a release of version 1: a digest of what was drawn for it."""
     drawn = {key: written[key] for key in _DRAWN if key in written}
     return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -165,8 +165,8 @@ def sum_costs(
     """Costs of a release that is one sum with noise, and a count where it was released."""
     if not isinstance(divisor, NoisyCount):
         return {WHOLE: cost_of(noise, achieved, guarantee)}
-    known = divisor.noise.loss(PureDP(Fraction(1))) if divisor.noise.components == 1 else None
-    if not isinstance(known, LaplaceLoss):
+    loss = divisor.noise.loss(PureDP(Fraction(1))) if divisor.noise.components == 1 else None
+    if not isinstance(loss, LaplaceLoss):
         return {WHOLE: Cost(guarantee)}
     count = achieved_guarantee(divisor.noise, "l1", divisor.scale, PureDP(Fraction(1)))
     # The law of the function may have awaited the count.
@@ -217,21 +217,21 @@ class AddedNoise(NamedTuple):
     width: Width | OuterDifference
     cost: int = -1
 
-    def achieved(self, asked: Guarantee) -> Guarantee:
+    def achieved(self, claim: Guarantee) -> Guarantee:
         """What it gives, of the kind of what was asked for; a delta in floats, so that it is at once."""
-        if not isinstance(asked, ApproximateDP):
-            return self._exactly(asked)
+        if not isinstance(claim, ApproximateDP):
+            return self._exactly(claim)
         # First, since t noise that was scaled for a delta has an epsilon alone as well.
-        if isinstance(self.noise, EXACTLY) and self._longest < FARTHEST * (1 + asked.epsilon):
-            return self._exactly(asked)
-        whole = self._whole()
-        if isinstance(whole, PureDP) and whole.epsilon <= asked.epsilon * ROUNDING:
-            return whole
-        loss = None if whole is None else self.noise.loss(whole)
-        delta = None if loss is None else estimated_profile(loss, float(asked.epsilon))
+        if isinstance(self.noise, EXACTLY) and self._longest < FARTHEST * (1 + claim.epsilon):
+            return self._exactly(claim)
+        bare = self._alone()
+        if isinstance(bare, PureDP) and bare.epsilon <= claim.epsilon * ROUNDING:
+            return bare
+        loss = None if bare is None else self.noise.loss(bare)
+        delta = None if loss is None else estimated_profile(loss, float(claim.epsilon))
         if delta is not None:
-            return ApproximateDP(asked.epsilon, _below_one(delta))
-        return whole or PureDP(self._longest)
+            return ApproximateDP(claim.epsilon, _below_one(delta))
+        return bare or PureDP(self._longest)
 
     @property
     def _longest(self) -> Fraction:
@@ -243,7 +243,7 @@ class AddedNoise(NamedTuple):
         scales = law.get("scales") or (law["scale"],)
         return Fraction(max(sizes), min(scales))
 
-    def _whole(self) -> Guarantee | None:
+    def _alone(self) -> Guarantee | None:
         """The pure epsilon or the rho of its law; None where it has neither."""
         for kind in (PureDP, ZeroConcentratedDP):
             try:
@@ -252,8 +252,8 @@ class AddedNoise(NamedTuple):
                 continue
         return None
 
-    def _exactly(self, asked: Guarantee) -> Guarantee:
-        return achieved_guarantee(self.noise, self.norm, self.width, asked)
+    def _exactly(self, guarantee: Guarantee) -> Guarantee:
+        return achieved_guarantee(self.noise, self.norm, self.width, guarantee)
 
 
 def moved_by(
@@ -294,7 +294,7 @@ def checked_promise(
     certificate: Certificate,
     noises: Sequence[AddedNoise],
     parts: Sequence[Certificate] = (),
-    held: object = None,
+    noise: object = None,
 ) -> Certificate:
     """The certificate of a file, held to the noise and the parts of its release.
 
@@ -311,20 +311,20 @@ def checked_promise(
     terms = {(promise.neighbours, promise.unit) for promise in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
     # A file of version 1 says one cost for all that was done, and so does what was made of it.
-    one = [cost.loss for cost in certificate.costs] == [loss_of(certificate.guarantee)]
+    single = [cost.loss for cost in certificate.costs] == [loss_of(certificate.guarantee)]
     within_it = all(_at_most(part.guarantee, certificate.guarantee) for part in parts)
-    if len(terms) > 1 or not (within_it and (one or set(charged) <= set(certificate.charges))):
+    if len(terms) > 1 or not (within_it and (single or set(charged) <= set(certificate.charges))):
         raise ValueError("a part was charged elsewhere, or protects others")
-    achieved, paid = given(certificate, noises)
+    achieved, paid = noise_guarantees(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
-    achieved += [one for part in parts for one in part.achieved_within(claim)]
+    achieved += [guarantee for part in parts for guarantee in part.achieved_within(claim)]
     shared = parts and ALL in certificate.stages
     # Of noise that was drawn for all parts each part sees some.
     least = achieved if shared else [added(achieved)] if achieved else []
     if not all(_at_most(guarantee, stated) for guarantee in least):
         raise ValueError("less is said to be achieved than the noise gives")
     if not achieved or len(paid) + len(charged) < len(certificate.costs):
-        believed = _at_most(_comparable(claim, stated), stated, _rounding_of(held))
+        believed = _at_most(_comparable(claim, stated), stated, _rounding_of(noise))
         return certificate if believed else certificate.fulfilled(claim)
     if not shared and not _at_most(_comparable(stated, least[0]), least[0]):
         raise ValueError("more is said to be achieved than the noise gives")
@@ -332,7 +332,7 @@ def checked_promise(
 
 
 def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every: bool = False) -> None:
-    """Refuse noise of several parts that gives more than all of them are said to have together.
+    """Refuse noise of several parts whose joint loss exceeds the one stated for all of them.
 
     Where one draw paid for all, a unit is in all at once: squares of the lengths by which it moves each
     add up where noise is normal (`dpfda.mean.vector.together`); what is not is of one box, which has as
@@ -366,7 +366,7 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
         raise ValueError("more is said to be achieved than the noise of all parts gives")
 
 
-def given(
+def noise_guarantees(
     certificate: Certificate, noises: Sequence[AddedNoise]
 ) -> tuple[list[Guarantee], dict[int, list[Guarantee]]]:
     """What noise gives, in the order in which it was paid for, and by the cost that paid for it.
@@ -376,16 +376,16 @@ def given(
     costs, paid = certificate.costs, dict[int, list[Guarantee]]()
     for noise in noises:
         place = noise.cost % len(costs)
-        asked, before = costs[place].guarantee, paid.setdefault(place, [])
+        claim, before = costs[place].guarantee, paid.setdefault(place, [])
         if before:
-            asked = without(asked, before)
+            claim = without(claim, before)
         elif noise is not noises[-1]:
-            asked = pure_part(asked)
-        achieved = noise.achieved(asked)
-        if not _at_most(achieved, asked):
+            claim = pure_part(claim)
+        achieved = noise.achieved(claim)
+        if not _at_most(achieved, claim):
             raise ValueError("the noise is too small for what was charged")
         before.append(achieved)
-    return [one for each in paid.values() for one in each], paid
+    return [guarantee for part in paid.values() for guarantee in part], paid
 
 
 def _below_one(delta: float) -> Fraction:
@@ -408,12 +408,12 @@ def _rounding_of(noise: object) -> Fraction:
     return ROUNDING * Fraction(min(scales), max(min(scales) - 1, Fraction(1, LARGE)))
 
 
-def _at_most(part: Guarantee, whole: Guarantee, rounding: Fraction = ROUNDING) -> bool:
+def _at_most(part: Guarantee, limit: Guarantee, rounding: Fraction = ROUNDING) -> bool:
     """Whether a guarantee is at most another, number by number and up to rounding."""
     names = [name for name in ("epsilon", "delta", "rho") if hasattr(part, name)]
-    if hasattr(whole, "rho") and not hasattr(part, "rho"):
-        return part.epsilon**2 / 2 <= whole.rho * rounding
-    return all(getattr(part, name) <= getattr(whole, name, 0) * rounding for name in names)
+    if hasattr(limit, "rho") and not hasattr(part, "rho"):
+        return part.epsilon**2 / 2 <= limit.rho * rounding
+    return all(getattr(part, name) <= getattr(limit, name, 0) * rounding for name in names)
 
 
 def check_agreement(written: object, release: object) -> None:

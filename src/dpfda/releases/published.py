@@ -47,7 +47,7 @@ class Published(Certified):
     _CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
     _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
-    # Whether its subject is of several things.
+    # Whether its subject is plural.
     _plural: ClassVar[bool] = False
     # Whether the band of the noise can be had as its law gives it, around what was measured.
     _has_exact: ClassVar[bool] = True
@@ -87,8 +87,8 @@ class Published(Certified):
     def __getstate__(self) -> dict[str, object]:
         # A read-only view of a mapping cannot be pickled; what was computed is computed again.
         computed = {k for k in vars(self) if isinstance(getattr(type(self), k, None), cached_property)}
-        kept = {k: v for k, v in vars(self).items() if k not in computed}
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in kept.items()}
+        own = {k: v for k, v in vars(self).items() if k not in computed}
+        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in own.items()}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -125,46 +125,46 @@ class Published(Certified):
         """Which points of a band are spread evenly: those that its mean widths are of."""
         return slice(None)
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
         place = f", at {self._where}" if self._where else ""
         value = {"value": (line, self._value_label + place)}
         if type(self).band is Published.band:
             return value
-        return value | self._band_columns(at, asked, line)
+        return value | self._band_columns(at, request, line)
 
-    def _band_columns(self, at: Floats, asked: Asked, line: Floats | None = None) -> dict[str, Column]:
+    def _band_columns(self, at: Floats, request: Asked, line: Floats | None = None) -> dict[str, Column]:
         """Ends of the band at points (q, c), and around a line; a simultaneous one is for the domain.
 
         `band` with a few points is simultaneous over those alone; tables made for different points
         would then not hold together.
         """
-        band = self._band_at(np.concatenate([at, self._band_points()]), asked)
-        over = "everywhere at once" if asked.simultaneous else "at a point chosen in advance"
+        band = self._band_at(np.concatenate([at, self._band_points()]), request)
+        over = "everywhere at once" if request.simultaneous else "at a point chosen in advance"
         ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
-        if line is not None and not asked.exact:
+        if line is not None and not request.exact:
             # Where a band ends at the line: products with more points may round it otherwise.
             ends = {"lower": np.minimum(ends["lower"], line), "upper": np.maximum(ends["upper"], line)}
-        words = f"end of the {asked.level:.4g} band, {over}"
+        words = f"end of the {request.level:.4g} band, {over}"
         columns = {name: (end, f"{name} {words}") for name, end in ends.items()}
-        if not asked.exact:
+        if not request.exact:
             return columns
         # The line may leave this band: it is drawn around another estimate, which is shown as well.
         middle = (ends["lower"] + ends["upper"]) / 2, "what was measured, around which the band is"
         return {"measured": middle, **columns}
 
-    def _band_at(self, at: Floats, asked: Asked) -> Band:
+    def _band_at(self, at: Floats, request: Asked) -> Band:
         """The band at points (q, c)."""
-        level, over = asked.level, asked.simultaneous
-        return self.band(level, over, as_given(at), asked.of, asked.exact)
+        level, over = request.level, request.simultaneous
+        return self.band(level, over, as_given(at), request.of, request.exact)
 
     @property
     def _bandless(self) -> str:
         """Why its table has no band, in words; empty where it has one."""
         return ""
 
-    def band(self, *asked: Any, **named: Any) -> Band:
+    def band(self, *arguments: Any, **named: Any) -> Band:
         """A band, where this kind states one: see `dpfda.releases.base.Banded.band`.
 
         Raises
@@ -203,23 +203,23 @@ class Published(Certified):
         ParameterError
             If a point is outside the domain or has another number of coordinates.
         """
-        asked = Asked(level, simultaneous, check_of(of), exact)
+        request = Asked(level, simultaneous, check_of(of), exact)
         at = self._read_points(self._default_points() if points is None else points)
         where: dict[str, Column] = {
             name: (at[:, i], self._axis_label(i)) for i, name in enumerate(self._axes)
         }
-        columns = where | self._columns(at, asked)
+        columns = where | self._columns(at, request)
         return Table({k: v for k, (v, _) in columns.items()}, {k: m for k, (_, m) in columns.items()})
 
     def _read_points(self, points: ArrayLike) -> Floats:
         """Points (q, c) inside the domain."""
-        given = reals(points, "points")
-        count, shape = len(self._axes), given.shape
+        array = reals(points, "points")
+        count, shape = len(self._axes), array.shape
         if len(shape) > 2 or (len(shape) == 2 and shape[1] != count) or (len(shape) < 2 and count > 1):
             words = f"give points of {count} coordinate(s) for this release"
-            found = f"{shape[1]}" if len(shape) == 2 else f"shape {shape}"
-            raise ParameterError("points", words, found)
-        return check_box_points(given, tuple(self._axes.values()))[0]
+            fault = f"{shape[1]}" if len(shape) == 2 else f"shape {shape}"
+            raise ParameterError("points", words, fault)
+        return check_box_points(array, tuple(self._axes.values()))[0]
 
     def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
         """The default table as a pandas data frame."""
@@ -250,10 +250,10 @@ class Published(Certified):
         if level is None:
             at = self._band_points()[:, 0]
             return Line(at, np.asarray(self(at)), label)  # type: ignore[operator]
-        found = self.band(level)
-        at = np.ravel(found.points)
+        band = self.band(level)
+        at = np.ravel(band.points)
         values = np.asarray(self(at))  # type: ignore[operator]
-        return Line(at, values, label, found.lower, found.upper, self._band_words(level))
+        return Line(at, values, label, band.lower, band.upper, self._band_words(level))
 
     def _band_level(self, level: float) -> float:
         """The level of the band in a table for which this one was asked."""
@@ -300,16 +300,16 @@ class Published(Certified):
     @property
     def public_units(self) -> int | None:
         """Number of privacy units where the guarantee makes it public and the release knows it."""
-        known: int | None = getattr(self, "public_size", None)
-        return known if self.neighbours is Neighbours.REPLACE_ONE else None
+        size: int | None = getattr(self, "public_size", None)
+        return size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def _of_whom(self) -> str:
         """Of how many units, without telling a private number."""
         if self.neighbours is Neighbours.ADD_REMOVE:
             return f"a private number of {several(self.unit)}"
-        known = self._told_units
-        return f"{several(self.unit)}" if known is None else f"{known} {several(self.unit)}"
+        units = self._told_units
+        return f"{several(self.unit)}" if units is None else f"{units} {several(self.unit)}"
 
     @property
     def _title(self) -> str:
@@ -320,9 +320,9 @@ class Published(Certified):
 
     @property
     def _drawn(self) -> str:
-        """What its values are of, where that was said, without its unit."""
-        said = [str(self.about.get(name, "")).partition(" (")[0] for name in self._DRAWN]
-        return " and ".join(filter(None, said))
+        """Labels of what is drawn, where they were given, without units."""
+        labels = [str(self.about.get(name, "")).partition(" (")[0] for name in self._DRAWN]
+        return " and ".join(filter(None, labels))
 
     @property
     def _subtitle(self) -> str:
@@ -351,12 +351,12 @@ class Published(Certified):
     @property
     def _spoken_domain(self) -> str:
         """Where it is defined, in words."""
-        said = list[str]()
+        axes = list[str]()
         for i, (a, b) in enumerate(self._axes.values()):
             label = self.about.get("domain" if i == 0 else f"domain_{i + 1}")
             name = "the axis" if len(self._axes) == 1 else f"axis {i + 1}"
-            said.append(f"{label or name} from {a:g} to {b:g}")
-        return " and ".join(said)
+            axes.append(f"{label or name} from {a:g} to {b:g}")
+        return " and ".join(axes)
 
     # Facts.
 
@@ -392,10 +392,10 @@ class Published(Certified):
 
     def _units_words(self) -> str:
         """What is public of the number of units."""
-        known = self._told_units
-        if known is None and self.neighbours is Neighbours.ADD_REMOVE:
+        units = self._told_units
+        if units is None and self.neighbours is Neighbours.ADD_REMOVE:
             return f"nothing about the number of {several(self.unit)}"
-        return f"the number of {several(self.unit)}" + ("" if known is None else f": {known}")
+        return f"the number of {several(self.unit)}" + ("" if units is None else f": {units}")
 
     def _warnings(self) -> list[str]:
         """What a careful data officer would object to."""
@@ -406,24 +406,24 @@ class Published(Certified):
     def _citation(self) -> str:
         """Recommended wording for a publication."""
         verb = "were" if self._plural else "was"
-        who, made = f"{self.neighbours} neighbours", f"({self._made_by}){self._software}"
+        who, how = f"{self.neighbours} neighbours", f"({self._made_by}){self._software}"
         return (
             f"The {self._subject} of {self._of_whom} {verb} published under {claim(self.certificate)}, "
-            f"with one {self.unit} as the privacy unit and {who} {made}."
+            f"with one {self.unit} as the privacy unit and {who} {how}."
         )
 
     @property
     def _dated(self) -> str:
         """When it was made, in a sentence after a space."""
-        made = self.about.get("created")
-        return f" It was made on {made}{self._software}." if made else ""
+        date = self.about.get("created")
+        return f" It was made on {date}{self._software}." if date else ""
 
     @property
     def _software(self) -> str:
         """With what it was made, where it is known."""
         versions = self.about.get("versions")
-        found = versions.get("dpfda") if isinstance(versions, Mapping) else None
-        return f" with dpfda {found}" if found else ""
+        version = versions.get("dpfda") if isinstance(versions, Mapping) else None
+        return f" with dpfda {version}" if version else ""
 
     def __repr__(self) -> str:
         lines = {
@@ -433,8 +433,8 @@ class Published(Certified):
             "bound": str(self.certificate.bound.get("description", "as its file says")),
             **self._lines(),
         }
-        told = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
-        return "\n".join([f"{type(self).__name__} {self._headline}".rstrip(), *told])
+        rows = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
+        return "\n".join([f"{type(self).__name__} {self._headline}".rstrip(), *rows])
 
     @property
     def _headline(self) -> str:

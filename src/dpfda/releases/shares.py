@@ -94,11 +94,11 @@ def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
 
 def used_units(release: Published) -> str:
     """What is public of the number of units, where it may be that not all of them were counted."""
-    said, most = release._units_words(), release.about.get("max_weight")
+    words, most = release._units_words(), release.about.get("max_weight")
     if most:
-        return f"{said}. Each counts as its weight over {most:g}, one at most"
+        return f"{words}. Each counts as its weight over {most:g}, one at most"
     private = release.neighbours is Neighbours.ADD_REMOVE or release.public_units is not None
-    return said if private else f"{said}, but not how many of them could be used and were counted"
+    return words if private else f"{words}, but not how many of them could be used and were counted"
 
 
 def domain_words(release: Published) -> str:

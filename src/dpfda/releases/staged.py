@@ -93,14 +93,14 @@ class TwoStageFunction(ReleasedFunction):
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super()._entries(written, kernel)
+        entries = super()._entries(written, kernel)
         if written.get("schema_version") == 1:
             # The costs of the first stage are the first of the whole's.
-            whole, first = held["certificate"], held["first"]
-            stages = whole.stages[: len(first.certificate.costs)]
-            own = replace(first.certificate, identity=whole.identity, stages=stages)
-            held["first"] = replace(first, certificate=own)
-        return held
+            certificate, first = entries["certificate"], entries["first"]
+            stages = certificate.stages[: len(first.certificate.costs)]
+            own = replace(first.certificate, identity=certificate.identity, stages=stages)
+            entries["first"] = replace(first, certificate=own)
+        return entries
 
     def _moved(self) -> tuple[AnyNorm, Width]:
         return moved_by(
@@ -129,9 +129,9 @@ class TwoStageFunction(ReleasedFunction):
             raise ValueError("the noise of the selection gives something else")
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        earlier = partial(_costs, held["first"], held["selection"])
-        return certified(written, earlier, laws=laws_in(held.values()))
+    def _charged(cls, written: Mapping[str, object], entries: file.Held) -> Certificate:
+        earlier = partial(_costs, entries["first"], entries["selection"])
+        return certified(written, earlier, laws=laws_in(entries.values()))
 
     # Words.
 
@@ -152,7 +152,7 @@ class TwoStageFunction(ReleasedFunction):
 
 
 def _costs(
-    first: ReleasedFunction, selection: Selection | None, whole: Guarantee, _: Guarantee
+    first: ReleasedFunction, selection: Selection | None, guarantee: Guarantee, _: Guarantee
 ) -> Costs:
     """Both stages, and the choice between them, in version 1; what is not certain is the last's."""
     own = first.certificate
@@ -160,5 +160,5 @@ def _costs(
     costs = dict(zip(names, own.costs, strict=True))
     if selection is not None:
         costs[RADIUS] = Cost(selection.achieved)
-    costs[LAST] = Cost(without(whole, [cost.guarantee for cost in costs.values()]))
+    costs[LAST] = Cost(without(guarantee, [cost.guarantee for cost in costs.values()]))
     return costs

@@ -92,11 +92,11 @@ def density_label(about: Mapping[str, object], dimensions: int) -> str:
     """What a density is one over: the units in brackets in all labels of axes."""
     keys = [f"domain_{i + 1}" if i else "domain" for i in range(dimensions)]
     units = [UNIT.search(str(about.get(key, ""))) for key in keys]
-    known = [unit[1] for unit in units if unit]
-    if len(known) == dimensions:
-        return str(about.get("value", f"density (one over {' times '.join(known)})"))
-    whole = "the axis" if dimensions == 1 else "area" if dimensions == 2 else "volume"
-    return str(about.get("value", f"density (per unit of {whole})"))
+    labels = [unit[1] for unit in units if unit]
+    if len(labels) == dimensions:
+        return str(about.get("value", f"density (one over {' times '.join(labels)})"))
+    place = "the axis" if dimensions == 1 else "area" if dimensions == 2 else "volume"
+    return str(about.get("value", f"density (per unit of {place})"))
 
 
 def points_words(points: int) -> str:
@@ -109,36 +109,36 @@ def rule_words(bound: Mapping[str, object]) -> str:
     kind, before = bound.get("kind"), "Before anything was added up, every "
     summed = f"{before}curve was written as a sum of basic curves, and "
     if kind is None:
-        said = ""
+        rule = ""
     elif kind == "values" and np.asarray(bound["lower"]).ndim + np.asarray(bound["upper"]).ndim == 0:
         low, high = bound["lower"], bound["upper"]
-        said = (
+        rule = (
             f"{before}value below {low:g} was raised to {low:g} and every value above {high:g} was "
             f"lowered to {high:g}."
         )
     elif kind == "values":
-        said = f"{before}value outside two public limit curves was moved to the nearer of them."
+        rule = f"{before}value outside two public limit curves was moved to the nearer of them."
     elif kind == "l2":
-        said = (
+        rule = (
             f"{before}curve whose size (the root of the integral of its square) was above "
             f"{bound['radius']:g} was scaled down to that size."
         )
     elif kind == "box":
-        said = (
+        rule = (
             f"{summed}a part whose size was above its own public limit ({_limits(bound)}) was cut to it."
         )
     elif kind == "ellipsoid":
-        said = (
+        rule = (
             f"{summed}if their sizes, each as a share of its own public limit, had squares that added "
             "up to more than one, the curve was scaled down until they did not. The limits: "
             f"{_limits(bound)}."
         )
     else:
-        said = (
+        rule = (
             f"{summed}if the sizes of its parts added up to more than {bound['radius']:g}, they were "
             "lowered until they did not."
         )
-    return said
+    return rule
 
 
 def _limits(bound: Mapping[str, object]) -> str:

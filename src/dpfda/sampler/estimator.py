@@ -117,8 +117,8 @@ class SamplerPlan(VectorPlan[ReleasedCurveSampler]):
         deviations, directions = score_axes(moments)
         through = (directions / deviations)[:, : self.counted]
         deviations = vectors - np.pad(moments.centre, (0, vectors.shape[1] - moments.centre.size))
-        found = coefficients(deviations[:, : len(through)], np.asarray(through, dtype=np.float64))
-        bins = [*np.searchsorted(EDGES[1:-1], found).T]
+        scores = coefficients(deviations[:, : len(through)], np.asarray(through, dtype=np.float64))
+        bins = [*np.searchsorted(EDGES[1:-1], scores).T]
         if self.tables > self.counted:
             left = lengths(coefficients(deviations, beyond(moments, vectors.shape[1])))
             bins.append(np.searchsorted(LEFT[1:-1] * self.design.bounds[0], left))
@@ -142,7 +142,7 @@ class GroupsPlan(SamplerPlan):
         first, *others = samplers.values()
         if any(other.costs() != first.costs() for other in others):
             raise DpfdaError("Groups that one charge is to pay for have different costs.")
-        own = {each.name: getattr(first, each.name) for each in fields(first)}
+        own = {entry.name: getattr(first, entry.name) for entry in fields(first)}
         size = sum(part.size for part in samplers.values())
         about = {**first.about, "summary": "synthetic curves by group"}
         return cls(**own | {"size": size, "about": about, "expected_size": None}, samplers=samplers)
@@ -171,7 +171,7 @@ class GroupsPlan(SamplerPlan):
         charge(paying, certificate, self.entry())
         pairs = zip(self.samplers.items(), vectors, strict=True)
         return ReleasedCurveSamplers(
-            {name: part.drawn(each, certificate) for (name, part), each in pairs}
+            {name: part.drawn(rows, certificate) for (name, part), rows in pairs}
         )
 
 
@@ -324,7 +324,7 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
         guarantee = self._checked()
         with np.errstate(all="ignore"):
             plan, vectors = self._parted(guarantee, X, y, groups)
-            # Type checkers are told of the sampler that there is without groups.
+            # The declared type is that without groups.
             self.release_ = plan.publish_groups(vectors, self._paying())  # type: ignore[assignment]
         self.n_features_in_ = int(plan.basis.grid_points.size)
         return self

@@ -55,7 +55,7 @@ ASIDE = 0.3
 MEAN_ASIDE, POWER_ASIDE = 0.02, 0.05
 # Eigenvalues are no smaller than such a part of the largest.
 LEAST = 1e-9
-# Shares of the variance that noise alone would give, from which on that is said.
+# Shares of the variance that noise alone would give, from which on a remark is made.
 NOISY, MOSTLY = 0.25, 0.5
 # Synthetic curves in a picture.
 SHOWN = 3
@@ -70,7 +70,7 @@ UNFIT = (
 
 def normal_shares() -> Floats:
     """Shares (BINS,) of a normal law."""
-    return np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
+    return np.diff(scipy.special.ndtr(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
 
 
 def score_axes(moments: Moments) -> tuple[Floats, Floats]:
@@ -91,8 +91,8 @@ def fdatagrid(release: ReleasedCurveSampler, curves: Floats, **more: object) -> 
     from dpfda.releases.functional import scikit_fda
 
     grid, ends = release.grid_points, release.domain_range
-    made: FDataGrid = scikit_fda().FDataGrid(curves, grid_points=grid, domain_range=ends, **more)
-    return made
+    data: FDataGrid = scikit_fda().FDataGrid(curves, grid_points=grid, domain_range=ends, **more)
+    return data
 
 
 def synthetic_table(release: ReleasedCurveSampler, curves: Floats) -> Table:
@@ -201,8 +201,8 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         """
         counted, normal = self._counted[: self.components], normal_shares()
         expected = self.moments.size * normal
-        drawn = np.maximum(expected + self._kept * (counted - expected), 0.0)
-        return tuple(frozen(each / each.sum() if each.sum() > 0 else normal) for each in drawn)
+        drawn = np.maximum(expected + self._signal * (counted - expected), 0.0)
+        return tuple(frozen(shares / shares.sum() if shares.sum() > 0 else normal) for shares in drawn)
 
     @property
     def _power(self) -> float:
@@ -210,7 +210,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         return float(self.noise.variances()[0]) / COUNT**2
 
     @property
-    def _kept(self) -> Floats:
+    def _signal(self) -> Floats:
         """The part (BINS,) of what a count has beyond a normal law that is not taken to be noise."""
         square = (ASIDE * self.moments.size * normal_shares()) ** 2
         return np.asarray(square / (square + self._power))
@@ -222,7 +222,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
         Moments say that the mean is 0 and the variance 1, and are off as far as vectors were shortened;
         counts say otherwise, with noise. The two are averaged by precision.
         """
-        noise = self._kept * np.sqrt(self._power) / self.moments.size
+        noise = self._signal * np.sqrt(self._power) / self.moments.size
 
         def share(values: Floats, aside: float) -> float:
             return float(aside**2 / (aside**2 + np.sum((values * noise) ** 2)))
@@ -241,7 +241,7 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
 
     @cached_property
     def _left(self) -> Floats | None:
-        """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
+        """Shares (BINS,) of lengths of what is left; None in earlier files, which lack it."""
         if not self._lengths:
             return None
         running, bins = np.cumsum(self._counted[-1]) / self.moments.size, np.arange(1, BINS + 1)
@@ -318,10 +318,10 @@ class ReleasedCurveSampler(OfPoints, OfMoments):
     def _noisy(self) -> list[str]:
         """That synthetic curves show noise, where they do so to a large part."""
         share = self.moments.noise_share
-        told = f"{'most' if share > MOSTLY else 'much'} of what synthetic curves show may be noise: "
-        told += f"noise alone would give {number(100 * share)} per cent of how they vary. "
-        told += "Narrower bounds, a larger epsilon or more curves make it less."
-        return [first_up(told)] if share > NOISY else []
+        words = f"{'most' if share > MOSTLY else 'much'} of what synthetic curves show may be noise: "
+        words += f"noise alone would give {number(100 * share)} per cent of how they vary. "
+        words += "Narrower bounds, a larger epsilon or more curves make it less."
+        return [first_up(words)] if share > NOISY else []
 
     def _lines(self) -> dict[str, str]:
         share = self.moments.noise_share
@@ -360,7 +360,7 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
     @property
     def divided_by(self) -> int:
         """Public number of units of all groups, or those which sums were divided by."""
-        return sum(each.divided_by for each in self.means.values())
+        return sum(sampler.divided_by for sampler in self.means.values())
 
     def sample(
         self, n: int, rng: np.random.Generator | int | None = None
@@ -380,9 +380,9 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
             One curve a row on `grid_points`, group after group; and the name of each one's group.
         """
         count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
-        sizes = divided(count, [each.divided_by for each in self.means.values()], 0)
+        sizes = divided(count, [part.divided_by for part in self.means.values()], 0)
         drawn = [
-            each.sample(size, generator) for each, size in zip(self.means.values(), sizes, strict=True)
+            part.sample(size, generator) for part, size in zip(self.means.values(), sizes, strict=True)
         ]
         return np.concatenate(drawn), np.repeat(np.array(self.names), sizes)
 
@@ -393,26 +393,26 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
 
     @property
     def public_units(self) -> int | None:
-        sizes = [each.public_units for each in self.means.values()]
+        sizes = [sampler.public_units for sampler in self.means.values()]
         return None if None in sizes else sum(filter(None, sizes))
 
     # Tables, pictures and words.
 
     def _drawn_sample(self, count: int) -> Table:
         curves, names = self.sample(count)
-        group, made = str(self.about.get("group", "group")), synthetic_table(self._any, curves)
-        columns = {group: names, **made.columns}
-        return Table(columns, {group: "group", **made.meanings})  # type: ignore[arg-type]
+        group, table = str(self.about.get("group", "group")), synthetic_table(self._any, curves)
+        columns = {group: names, **table.columns}
+        return Table(columns, {group: "group", **table.meanings})  # type: ignore[arg-type]
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         return {
-            f"mean {name}": Release._columns(each, at, asked)["value"]
-            for name, each in self.means.items()
+            f"mean {name}": Release._columns(sampler, at, request)["value"]
+            for name, sampler in self.means.items()
         }
 
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points
-        lines = [Line(at, np.asarray(each(at)), name) for name, each in self.means.items()]
+        lines = [Line(at, np.asarray(sampler(at)), name) for name, sampler in self.means.items()]
         return noted(self._curve(lines), self._noisiest.moments.noise_share)
 
     def _stated(self) -> Stated:
@@ -431,8 +431,8 @@ class ReleasedCurveSamplers(OfGroups[ReleasedCurveSampler]):
     @property
     def _noisiest(self) -> ReleasedCurveSampler:
         """The sampler of the group where noise shows most."""
-        return max(self.means.values(), key=lambda each: each.moments.noise_share)
+        return max(self.means.values(), key=lambda sampler: sampler.moments.noise_share)
 
     def _lines(self) -> dict[str, str]:
-        lines = {name: each._lines().get("noise") for name, each in self.means.items()}
-        return super()._lines() | {f"noise {name}": told for name, told in lines.items() if told}
+        lines = {name: sampler._lines().get("noise") for name, sampler in self.means.items()}
+        return super()._lines() | {f"noise {name}": words for name, words in lines.items() if words}

@@ -21,8 +21,8 @@ def save_synthetic(release: ReleasedCurveSampler | ReleasedCurveSamplers, path: 
     """
     from dpfda.releases.files import write_text
 
-    made = release.sample(release.divided_by)
-    curves, names = made if isinstance(made, tuple) else (made, None)
+    drawn = release.sample(release.divided_by)
+    curves, names = drawn if isinstance(drawn, tuple) else (drawn, None)
     rows = [[f"{value:.8g}" for value in row] for row in [release.grid_points, *curves]]
     if names is not None:
         heads = [str(release.about.get("group", "group")), *names.tolist()]

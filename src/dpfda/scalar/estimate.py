@@ -15,8 +15,8 @@ from dpfda.releases.moments import Moments, nearest_positive
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
-# How large b is for bands is told by the directions that are seen, and one more: by so few that its law
-# is Student's, whose reach at such a level is taken for that of a normal one.
+# For bands the size of b is estimated from the directions that are seen, and one more: so few that its
+# law is Student's, whose reach at such a level is taken for that of a normal one.
 REACHED = 0.975
 # Of what curves are seen to vary at least such a part is taken for their own.
 LEFT = 0.1
@@ -122,17 +122,17 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
 
     eigenvalues: array (K,). Of the public functions that were measured.
     """
-    given, falls = _Equations.of(moments), _falls(eigenvalues)
-    second, mixed, variance = given.second, given.mixed, given.variance
-    whole = max(float(np.trace(second[: eigenvalues.size, : eigenvalues.size])), 1e-300)
-    sizes = np.tile(SCALES, len(falls))[:, None] / whole
-    priors = given.priors(np.repeat(falls, SCALES.size, axis=0), sizes)
+    equations, falls = _Equations.of(moments), _falls(eigenvalues)
+    second, mixed, variance = equations.second, equations.mixed, equations.variance
+    trace = max(float(np.trace(second[: eigenvalues.size, : eigenvalues.size])), 1e-300)
+    sizes = np.tile(SCALES, len(falls))[:, None] / trace
+    priors = equations.priors(np.repeat(falls, SCALES.size, axis=0), sizes)
     residual, coefficients = variance, np.zeros(len(mixed))
-    unknown = given.alone**2, given.moved_alone
+    unknown = equations.alone**2, equations.moved_alone
     posterior = np.zeros_like(second)
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
-        error = given.error(residual, given.aside(coefficients) if round_ else unknown)
+        error = equations.error(residual, equations.aside(coefficients) if round_ else unknown)
         coefficients, posterior, _ = _weighed(second, mixed, priors, [error] * len(priors))
         left = variance - 2 * float(mixed @ coefficients) + float(coefficients @ second @ coefficients)
         residual = max(left, LEAST * variance)
@@ -153,23 +153,23 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> tuple[F
     Moments were taken about means that are off by noise e: A and h have e e' beside, and the error
     e_x (e_y - e_x' b). Of curves that vary little between their bounds e e' is most of A.
     """
-    given, falls = _Equations.of(moments, careful=True), _falls(eigenvalues)
+    equations, falls = _Equations.of(moments, careful=True), _falls(eigenvalues)
     falls[:, 0] *= LEVEL
-    second, seen = given.clear()
+    second, seen = equations.clear()
     count = moments.blocks[0]
     falls, beyond = falls[:, :count], falls[:, count:]
     own, all_ = (falls @ np.diag(matrix)[:count] for matrix in (second, moments.matrix))
     # Covariates are seen first.
-    known = 1.0 + max(0, seen - (len(second) - count))
-    reach = student_quantile(REACHED, known) / float(normal_quantile(REACHED))
+    degrees = 1.0 + max(0, seen - (len(second) - count))
+    reach = student_quantile(REACHED, degrees) / float(normal_quantile(REACHED))
     sizes = reach**2 / np.maximum(np.maximum(own, LEFT * all_), 1e-300)
-    priors = given.priors(falls, sizes[:, None])
-    across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
-    asides = [(across + prior @ inner, prior @ given.moved) for prior in priors]
-    errors = [given.error(model.residual, aside) for aside in asides]
-    coefficients, covariance, weights = _weighed(second, given.mixed, priors, errors)
+    priors = equations.priors(falls, sizes[:, None])
+    across, inner = float(np.sum(equations.across**2)), np.sum(equations.inner**2, axis=1)
+    asides = [(across + prior @ inner, prior @ equations.moved) for prior in priors]
+    errors = [equations.error(model.residual, aside) for aside in asides]
+    coefficients, covariance, weights = _weighed(second, equations.mixed, priors, errors)
     off = coefficients - model.coefficients
-    return covariance + np.outer(off, off), weights * sizes @ beyond * given.variance
+    return covariance + np.outer(off, off), weights * sizes @ beyond * equations.variance
 
 
 def _falls(eigenvalues: Floats) -> Floats:
@@ -186,14 +186,14 @@ def _weighed(
     weights = np.exp(logs - logs.max())
     weights[weights <= LIGHT * weights.sum()] = 0.0
     weights /= weights.sum()
-    kept = np.flatnonzero(weights)
-    posteriors = [_posterior(second, mixed, *laws[place]) for place in kept]
-    means = np.array([one for one, _ in posteriors])
-    mean = weights[kept] @ means
+    places = np.flatnonzero(weights)
+    posteriors = [_posterior(second, mixed, *laws[place]) for place in places]
+    means = np.array([mean for mean, _ in posteriors])
+    mean = weights[places] @ means
     spread = np.einsum(
-        "i,ijk->jk", weights[kept], np.array([covariance for _, covariance in posteriors])
+        "i,ijk->jk", weights[places], np.array([covariance for _, covariance in posteriors])
     )
-    return mean, spread + (means - mean).T @ (weights[kept, None] * (means - mean)), weights
+    return mean, spread + (means - mean).T @ (weights[places, None] * (means - mean)), weights
 
 
 def _posterior(second: Floats, mixed: Floats, prior: Floats, error: Floats) -> tuple[Floats, Floats]:

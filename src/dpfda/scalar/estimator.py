@@ -86,9 +86,9 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
         return self.basis.analysis[:, : self.design.blocks[0]]
 
     def drawn(self, vectors: Floats, certificate: Certificate) -> ReleasedScalarOnFunction:
-        return self._made(self.design.published(vectors, self.size), certificate)
+        return self._assemble(self.design.published(vectors, self.size), certificate)
 
-    def _made(self, moments: Moments, certificate: Certificate) -> ReleasedScalarOnFunction:
+    def _assemble(self, moments: Moments, certificate: Certificate) -> ReleasedScalarOnFunction:
         return ReleasedScalarOnFunction(
             moments, self.basis, np.stack(self.limits), self.target, self.covariates, certificate,
             {**self.about, **stamp()},
@@ -99,7 +99,7 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
     def trials(self, count: int) -> list[Trial]:
         """Of ordinary curves and smooth coefficient functions, published with simulated noise."""
         (start, end), grid = self.basis.domain_range, self.basis.grid_points
-        times, certificate, found = (grid - start) / (end - start), self.certified(), list[Trial]()
+        times, certificate, trials = (grid - start) / (end - start), self.certified(), list[Trial]()
         generator = np.random.Generator(np.random.Philox(key=42))
         lower, upper = self.limits
         wide, persons = float(np.mean(upper - lower)), min(self.size, MOST)
@@ -117,17 +117,17 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
         for modes in sizes[:, None, None] * ordinary_modes(times, count):
             curves = generator.standard_normal((persons, len(modes))) @ modes
             line = generator.standard_normal(waves.size) @ cosines
-            told = curves @ (self.basis.weights * line)
-            line *= SPREAD * (self.target[1] - self.target[0]) * EXPLAINED**0.5 / told.std()
-            rows, told = curves @ self.analysis, curves @ (self.basis.weights * line)
-            noise = (1 / EXPLAINED - 1) ** 0.5 * told.std()
-            number = told + noise * generator.standard_normal(persons)
+            signal = curves @ (self.basis.weights * line)
+            line *= SPREAD * (self.target[1] - self.target[0]) * EXPLAINED**0.5 / signal.std()
+            rows, signal = curves @ self.analysis, curves @ (self.basis.weights * line)
+            noise = (1 / EXPLAINED - 1) ** 0.5 * signal.std()
+            number = signal + noise * generator.standard_normal(persons)
             beside = generator.uniform(-1, 1, (persons, len(self.covariates)))
             scaled = np.clip(number / (self.target[1] - self.target[0]) * 2, -1, 1)
             vectors = np.column_stack([rows, beside, scaled])
             moments = self.design.published(vectors, persons, drawn)
-            found.append(Trial(self._made(moments, certificate), grid, line))
-        return found
+            trials.append(Trial(self._assemble(moments, certificate), grid, line))
+        return trials
 
     @property
     def scale(self) -> tuple[float, str] | None:
@@ -309,7 +309,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         if y is None:
             raise DataError("y must be the number that curves explain, one a record; found None.")
         settings, beside = self._settings_for(X, groups), self._beside()
-        names = [each.name for each in beside]
+        names = [covariate.name for covariate in beside]
         if isinstance(y, str):
             X, (y,) = columns_apart(X, [y])
         columns: list[object] = []
@@ -321,8 +321,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         invalid = settings.reading.invalid
         codes, count = units_of(labelled, len(matrix), invalid)
         plan = self._plan(guarantee, basis, count, labelled)
-        known = (*beside, Covariate(TARGET, plan.target))
-        numbers, usable = read_covariates(known, {}, [*columns, y], len(matrix), invalid)
+        variables = (*beside, Covariate(TARGET, plan.target))
+        numbers, usable = read_covariates(variables, {}, [*columns, y], len(matrix), invalid)
         curves = read_block(matrix, basis, settings.reading)
         lower, upper = plan.limits
         clipped = np.clip(curves.values, lower, upper) - (lower + upper) / 2
@@ -353,9 +353,9 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
 
     def _beside(self) -> tuple[Covariate, ...]:
         """Covariates beside the curve, with their bounds."""
-        found = () if self.covariates is None else stated_covariates(self.covariates)
-        for each in found:
-            if each.bounds is None or each.name == TARGET:
+        covariates = () if self.covariates is None else stated_covariates(self.covariates)
+        for covariate in covariates:
+            if covariate.bounds is None or covariate.name == TARGET:
                 words = f"be numbers with bounds, none of them called {TARGET!r}, beside a curve"
-                raise ParameterError("covariates", words, each.name, "Write levels as 0 and 1.")
-        return found
+                raise ParameterError("covariates", words, covariate.name, "Write levels as 0 and 1.")
+        return covariates

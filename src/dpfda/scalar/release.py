@@ -56,15 +56,15 @@ def bound_words(lower: float, upper: float, target: tuple[float, float], beside:
 
 def describe(covariates: tuple[Covariate, ...]) -> str:
     """Covariates with their bounds, in words."""
-    return ", ".join(each.describe() for each in covariates)
+    return ", ".join(covariate.describe() for covariate in covariates)
 
 
 def _covariates(written: object) -> tuple[Covariate, ...]:
-    found = []
-    for each in map(encoding.mapping, encoding.sequence(written)):
-        low, high = encoding.floats(each["bounds"]).tolist()
-        found.append(Covariate(encoding.name(each["name"]), (low, high)))
-    return tuple(found)
+    covariates = []
+    for entry in map(encoding.mapping, encoding.sequence(written)):
+        low, high = encoding.floats(entry["bounds"]).tolist()
+        covariates.append(Covariate(encoding.name(entry["name"]), (low, high)))
+    return tuple(covariates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,8 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     target: tuple[float, float] = field(metadata=file.ENDS.kept)
     covariates: tuple[Covariate, ...] = field(
         metadata=file.entry(
-            _covariates, lambda held: [{"name": e.name, "bounds": list(known(e.bounds))} for e in held]
+            _covariates,
+            lambda covariates: [{"name": e.name, "bounds": list(known(e.bounds))} for e in covariates],
         ).kept
     )
     certificate: Certificate
@@ -159,11 +160,11 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     def effects(self) -> dict[str, tuple[float, float]]:
         """Of each covariate by name: change of the target a unit, and its posterior deviation."""
         own = slice(self._count, None)
-        units = [(each.bounds[1] - each.bounds[0]) / 2 for each in self.covariates if each.bounds]
+        units = [(term.bounds[1] - term.bounds[0]) / 2 for term in self.covariates if term.bounds]
         scale = self._half / np.array(units)
         spread = np.sqrt(np.maximum(np.diag(self._model.covariance)[own], 0))
         named = zip(self.covariates, scale * self._model.coefficients[own], scale * spread, strict=True)
-        return {each.name: (float(value), float(deviation)) for each, value, deviation in named}
+        return {term.name: (float(value), float(deviation)) for term, value, deviation in named}
 
     @property
     def intercept(self) -> float:
@@ -246,7 +247,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             raise ParameterError("X", words, f"shape {curves.shape}")
         beside: list[Floats] = []
         if self.covariates:
-            columns = columns_named(Z, [each.name for each in self.covariates])
+            columns = columns_named(Z, [covariate.name for covariate in self.covariates])
             beside = list(read_covariates(self.covariates, {}, columns, len(curves), "refuse")[0])
         elif Z is not None:
             raise ParameterError("Z", "be None, for a model without covariates", "others")
@@ -265,7 +266,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
 
     # Its band.
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band for the coefficient function of the population, as far as it lies in these functions.
 
         Notes
@@ -282,14 +283,14 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         near = measured @ (vectors * np.sqrt(np.maximum(values, 0)))
         root = np.hstack([near, further * np.sqrt(beyond)])
         deviations = np.sqrt(np.sum(root**2, axis=1))
-        reach = deviations * normal_quantile((1 + asked.level) / 2)
-        if asked.simultaneous:
+        reach = deviations * normal_quantile((1 + request.level) / 2)
+        if request.simultaneous:
             generator = np.random.Generator(np.random.Philox(key=41))
             drawn = np.abs(generator.standard_normal((DRAWS, root.shape[1])) @ root.T)
             furthest = (drawn / np.maximum(deviations, np.finfo(float).tiny)).max(axis=1)
-            reach = deviations * float(np.quantile(furthest, asked.level, method="higher"))
+            reach = deviations * float(np.quantile(furthest, request.level, method="higher"))
         line = self._values(at)
-        return Band(at, line - reach, line + reach, asked.level, asked.simultaneous)
+        return Band(at, line - reach, line + reach, request.level, request.simultaneous)
 
     # Its file.
 
@@ -312,8 +313,8 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         return (Claim("population", what, self._value_label, legend, among="samples", seen=SEEN),)
 
     def _stated(self) -> Stated:
-        told = describe(self.covariates)
-        beside = f" Beside the curve: {told}." if told else ""
+        words = describe(self.covariates)
+        beside = f" Beside the curve: {words}." if words else ""
         assumed = ASSUMED.format(count=self.basis.eigenvalues.size)
         return Stated(
             f"How a number between {number(self.target[0])} and {number(self.target[1])} goes with a "
@@ -324,7 +325,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             public=[f"the grid and the domain: {self._spoken_domain}", *self._divided],
             noise=self.moments.laws[-1].describe(),
             bounded=["Values outside their bounds count as the nearest end."],
-            first=[*([] if self._found else [NOTHING]), assumed],
+            first=[*([] if self._stands_out else [NOTHING]), assumed],
             remarks=["A coefficient is what goes with what in these data: no statement on causes."],
             numbers={
                 "explained": self.explained, "intercept": self.intercept,
@@ -333,15 +334,15 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         )  # fmt: skip
 
     @property
-    def _found(self) -> bool:
+    def _stands_out(self) -> bool:
         """Whether predictions vary by more than their error, both about the mean of the number."""
         model, second = self._model, self.moments.matrix[:-1, :-1]
         varied = float(model.coefficients @ second @ model.coefficients)
         return varied > CLEAR * float(np.sum(model.covariance * second))
 
     def _lines(self) -> dict[str, str]:
-        beside = "" if self._found else ", no larger than noise may make it"
-        found = {"explains": f"{100 * self.explained:.0f} per cent of the variance{beside}"}
+        beside = "" if self._stands_out else ", no larger than noise may make it"
+        lines = {"explains": f"{100 * self.explained:.0f} per cent of the variance{beside}"}
         for name, (value, deviation) in self.effects.items():
-            found[name] = f"{number(value)} a unit, give or take {number(deviation)}"
-        return found
+            lines[name] = f"{number(value)} a unit, give or take {number(deviation)}"
+        return lines

@@ -51,11 +51,11 @@ class CountedScores(Valued, OfShares):
         look = (0, 2) if self.look is None else self.look
         if len(look) != 2 or not 0 <= look[0] < len(self.shares.noisy) or look[1] < 2:
             raise ParameterError("look", "be numbers of cells and of parts, two at least", f"{look}")
-        edges, held = self.edges, len(self.shares.noisy) - look[0]
+        edges, count = self.edges, len(self.shares.noisy) - look[0]
         rising = edges.ndim == 1 and np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
         starts = np.arange(self._cells) if self.starts is None else np.array(self.starts)
-        if not rising or held != self._cells + starts.size or self._cells < 2:
-            raise ParameterError("edges", "increase, with two shares for each cell", f"{held} shares")
+        if not rising or count != self._cells + starts.size or self._cells < 2:
+            raise ParameterError("edges", "increase, with two shares for each cell", f"{count} shares")
         if not (starts.size and starts[0] == 0 and np.all(np.diff(starts, append=self._cells) > 0)):
             raise ParameterError("starts", f"increase from 0, below {self._cells}", f"{self.starts}")
 
@@ -71,11 +71,11 @@ class CountedScores(Valued, OfShares):
     @cached_property
     def counts(self) -> Floats:
         """Noisy numbers (2, K) of persons without and with the outcome; they sum to a public total."""
-        known, counts = self.shares.public_size, self._whole(self.shares.counts)
-        spare = 0.0 if known is None else (known - counts.sum()) / counts.size
+        size, counts = self.shares.public_size, self._in_persons(self.shares.counts)
+        spare = 0.0 if size is None else (size - counts.sum()) / counts.size
         return frozen(self._spread(counts + spare))
 
-    def _whole(self, numbers: Floats) -> Floats:
+    def _in_persons(self, numbers: Floats) -> Floats:
         """What was counted (.., K + M) of whole persons, of all noisy numbers, after the first look."""
         return np.asarray(numbers[..., -self._places.size :] / self._counting)
 
@@ -111,9 +111,9 @@ class CountedScores(Valued, OfShares):
     @property
     def _ends(self) -> Integers:
         """Places (2, 2, K + 1) next below and above each edge where numbers are known, by outcome."""
-        every, known = np.arange(self._cells + 1), np.append(self._starts, self._cells)
-        above = known[np.searchsorted(known, every)]
-        below_it = known[np.searchsorted(known, every, "right") - 1]
+        every, starts = np.arange(self._cells + 1), np.append(self._starts, self._cells)
+        above = starts[np.searchsorted(starts, every)]
+        below_it = starts[np.searchsorted(starts, every, "right") - 1]
         return np.array([[every, below_it], [every, above]])
 
     @cached_property
@@ -172,7 +172,7 @@ class CountedScores(Valued, OfShares):
     def _errors(self, of: Of | None) -> Floats:
         """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""
         generator = np.random.Generator(np.random.Philox(key=0))
-        drawn = self._whole(self.shares.errors(generator, DRAWS))
+        drawn = self._in_persons(self.shares.errors(generator, DRAWS))
         if self.shares.public_size is not None:
             drawn = drawn - drawn.mean(axis=1, keepdims=True)
         if of == "population":
@@ -186,25 +186,25 @@ class CountedScores(Valued, OfShares):
         """Shares (2, K + 1) with a score below each edge, of either outcome."""
         return shares_below(self.persons)
 
-    def _ends_below(self, asked: Asked) -> tuple[Floats, Floats]:
+    def _ends_below(self, request: Asked) -> tuple[Floats, Floats]:
         """Ends of these shares, for all at once, or for both outcomes at one edge."""
         rows, (first, last) = np.array([[0], [1]]), self._ends
         inner = first[:, 1:-1]
-        people = (asked.of == "population") * self.persons.sum(axis=1, keepdims=True)
+        people = (request.of == "population") * self.persons.sum(axis=1, keepdims=True)
 
         def parted(tables: Floats) -> tuple[Floats, Floats]:
             numbers = below(tables)
             part = numbers[..., rows, inner]
             return part, numbers[..., -1:] - part
 
-        # Nothing is known below the first edge: what is said of it there is not looked at.
+        # Nothing is known below the first edge: values there are not used.
         part, rest = parted(self._variances)
         sizes, share = (np.maximum(part, 1.0), rest), self._below[rows, inner]
         about = sizes, self.shares.deviation**2, people
-        numbers, errors = parted(self.counts), parted(self._errors(asked.of))
-        over = (1, 2) if asked.simultaneous else 1
-        lower, upper = share_ends(share, numbers, errors, *about, asked.level, over)
-        if asked.simultaneous:
+        numbers, errors = parted(self.counts), parted(self._errors(request.of))
+        over = (1, 2) if request.simultaneous else 1
+        lower, upper = share_ends(share, numbers, errors, *about, request.level, over)
+        if request.simultaneous:
             # Shares below increase: what bounds one bounds the others.
             lower = np.maximum.accumulate(lower, axis=1)
             upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1]
@@ -226,19 +226,19 @@ class CountedScores(Valued, OfShares):
         )
         return self._starts[group_starts(people, counted, self.shares.deviation)]
 
-    def _with_outcome(self, starts: Integers, asked: Asked) -> tuple[Floats, Floats, Floats]:
+    def _with_outcome(self, starts: Integers, request: Asked) -> tuple[Floats, Floats, Floats]:
         """Share with the outcome in each group (G,), and its ends."""
         sizes = np.add.reduceat(self._variances, starts, axis=1)[::-1]
         without, with_it = np.add.reduceat(self.persons, starts, axis=1)
         share = with_it / np.maximum(without + with_it, 1e-9)
-        people = (asked.of == "population") * (without + with_it)
+        people = (request.of == "population") * (without + with_it)
         about = sizes, self.shares.deviation**2, people
         numbers, errors = (
-            np.moveaxis(np.add.reduceat(each, starts, axis=-1), -2, 0)[::-1]
-            for each in (self.counts, self._errors(asked.of))
+            np.moveaxis(np.add.reduceat(table, starts, axis=-1), -2, 0)[::-1]
+            for table in (self.counts, self._errors(request.of))
         )
-        over = 1 if asked.simultaneous else None
-        return share, *share_ends(share, numbers, errors, *about, asked.level, over)
+        over = 1 if request.simultaneous else None
+        return share, *share_ends(share, numbers, errors, *about, request.level, over)
 
     def _benefits(self, tables: Floats, at: Floats) -> Floats:
         """Least and largest net benefits (.., 2 q) of tables by where in cells persons are."""

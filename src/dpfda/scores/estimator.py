@@ -157,15 +157,15 @@ class PrivateScoreCurves(Estimator):
         self._choices()
         invalid, codes = self.settings.reading.invalid, self._codes()
         numbers, _ = column_of(scores, "scores")
-        found = members(outcomes, codes, "outcomes")
-        if len(found) != len(numbers):
+        classes = members(outcomes, codes, "outcomes")
+        if len(classes) != len(numbers):
             raise DataError(
-                f"outcomes must have one entry a score ({len(numbers)}); found {len(found)}."
+                f"outcomes must have one entry a score ({len(numbers)}); found {len(classes)}."
             )
-        if invalid == "refuse" and (found == OTHER).any():
-            row = int(np.argmax(found == OTHER))
+        if invalid == "refuse" and (classes == OTHER).any():
+            row = int(np.argmax(classes == OTHER))
             raise none_of("outcomes", "codes", codes, row, "outcomes", "State both with $codes")
-        offences = {"outcomes": found < 0, "scores": ~np.isfinite(numbers)}
+        offences = {"outcomes": classes < 0, "scores": ~np.isfinite(numbers)}
         for name, broken in offences.items() if invalid == "refuse" else ():
             if broken.any():
                 raise DataError(
@@ -179,7 +179,7 @@ class PrivateScoreCurves(Estimator):
         plan = self._plan(units, groups)
         inner = plan.edges[1:-1]
         cell = np.searchsorted(inner, np.where(usable, numbers, 0.0), "right")
-        index = np.where(usable, found, 0) * (inner.size + 1) + cell
+        index = np.where(usable, classes, 0) * (inner.size + 1) + cell
         weights = cell_weights(index, usable, owners, 2 * (inner.size + 1), plan.exponent)
         return Prepared(plan, IntegerSum.of(weights))
 
@@ -199,10 +199,10 @@ class PrivateScoreCurves(Estimator):
 
     def _codes(self) -> Sequence[object]:
         """Codes of those without and of those with the outcome."""
-        found = public_labels(OUTCOMES if self.codes is None else self.codes, "codes", 2)
-        if len(found) > 2:
+        codes = public_labels(OUTCOMES if self.codes is None else self.codes, "codes", 2)
+        if len(codes) > 2:
             raise ParameterError("codes", "be two, without and with the outcome", shown(self.codes))
-        return found
+        return codes
 
     def _plan(
         self, count: int, groups: object, planned: bool = False, share: float | None = None
@@ -216,8 +216,8 @@ class PrivateScoreCurves(Estimator):
         )  # fmt: skip
 
 
-def _pair(given: object, name: str, example: str) -> tuple[float, float]:
-    found = np.zeros(0) if given is None else reals(given, name)
-    if found.shape != (2,) or not np.all(np.isfinite(found)):
-        raise ParameterError(name, "be two numbers", shown(given), f"Example: {name}={example}.")
-    return float(found[0]), float(found[1])
+def _pair(stated: object, name: str, example: str) -> tuple[float, float]:
+    numbers = np.zeros(0) if stated is None else reals(stated, name)
+    if numbers.shape != (2,) or not np.all(np.isfinite(numbers)):
+        raise ParameterError(name, "be two numbers", shown(stated), f"Example: {name}={example}.")
+    return float(numbers[0]), float(numbers[1])

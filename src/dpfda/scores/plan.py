@@ -50,12 +50,12 @@ def edges_of(
     low, high = bounds
     edges = low + (high - low) * scipy.special.betaincinv(*law, np.linspace(0.0, 1.0, cells + 1))
     edges[0], edges[-1] = low, high
-    found = np.unique(np.clip(edges, low, high))
-    if found.size <= (least or cells):
+    distinct = np.unique(np.clip(edges, low, high))
+    if distinct.size <= (least or cells):
         raise ParameterError(
             "law", f"have {least or cells} different cells between the bounds", f"{law}"
         )
-    return found
+    return distinct
 
 
 def places_for(look: Floats, loose: float, cells: int, places: int) -> Integers:
@@ -64,9 +64,9 @@ def places_for(look: Floats, loose: float, cells: int, places: int) -> Integers:
     look: Noisy numbers of persons in cells of equally many places.
     loose: By how much the law is to be even over the places, and not as the look says.
     """
-    said = between(shares_below(consistent(look[None])))[0]
-    at = np.linspace(0.0, 1.0, said.size)
-    law = loose * at + (1 - loose) * said
+    shares = between(shares_below(consistent(look[None])))[0]
+    at = np.linspace(0.0, 1.0, shares.size)
+    law = loose * at + (1 - loose) * shares
     ends = np.interp(np.linspace(0.0, 1.0, cells + 1), law, at)
     return np.unique(np.rint(places * ends).astype(np.int64))
 
@@ -135,17 +135,17 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     def _places(self) -> int:
         return self.edges.size - 1
 
-    def _between(self, told: tuple[int, ...]) -> Integers:
+    def _between(self, noisy: tuple[int, ...]) -> Integers:
         """Places (K + 1,) of edges, from the look's noisy numbers."""
-        look = PARTS * np.ldexp(told[:LOOKED], -EXPONENT)
+        look = PARTS * np.ldexp(noisy[:LOOKED], -EXPONENT)
         noise = PARTS * self.table.deviation * math.sqrt(LOOKED) / max(self.designed or 1, 1)
         loose = min(max(LOOSE * noise, LEAST), 1.0)
         return places_for(look, loose, self.followed or 0, self._places)
 
-    def _starts(self, told: tuple[int, ...]) -> Integers:
+    def _starts(self, noisy: tuple[int, ...]) -> Integers:
         """First cells of groups, from noisy numbers of the look and of those without the outcome."""
-        cells = self._between(told).size - 1
-        numbers = np.ldexp([told[LOOKED : LOOKED + cells]], -EXPONENT) * PARTS / (PARTS - 1)
+        cells = self._between(noisy).size - 1
+        numbers = np.ldexp([noisy[LOOKED : LOOKED + cells]], -EXPONENT) * PARTS / (PARTS - 1)
         without = below(consistent(numbers))[0]
         deviation = self.table.deviation
         # No fewer have the outcome than noise may hide.
@@ -158,14 +158,14 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         outcome, place = np.divmod(np.arange(2 * self._places), self._places)
         counted = np.array([[1, 0], [PARTS - 1, 0], [0, PARTS]])[:, outcome]
 
-        def look(told: tuple[int, ...]) -> Integers:
+        def look(noisy: tuple[int, ...]) -> Integers:
             return place * LOOKED // self._places
 
-        def cells(told: tuple[int, ...]) -> Integers:
-            return np.searchsorted(self._between(told), place, "right") - 1
+        def cells(noisy: tuple[int, ...]) -> Integers:
+            return np.searchsorted(self._between(noisy), place, "right") - 1
 
-        def groups(told: tuple[int, ...]) -> Integers:
-            return np.searchsorted(self._starts(told), cells(told), "right") - 1
+        def groups(noisy: tuple[int, ...]) -> Integers:
+            return np.searchsorted(self._starts(noisy), cells(noisy), "right") - 1
 
         return [Turn(*turn) for turn in zip(counted, (look, cells, groups), strict=True)]
 
@@ -176,7 +176,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         certificate, at = self.certified(), np.linspace(0.0, 1.0, 101)
         generator = np.random.Generator(np.random.Philox(key=2))
         noise = self.table.law.simulate(generator, self.TRIALS)[:count]
-        found, fine = [], FINE if self.followed is None else 1
+        trials, fine = [], FINE if self.followed is None else 1
         for number, drawn in enumerate(noise):
             share = OUTCOMES[number % 2] if self.share is None else self.share
             apart = np.sqrt(2.0) * scipy.special.ndtri(AREAS[number // 2 % len(AREAS)])
@@ -186,9 +186,9 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
             law = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]]
             people = generator.multinomial(self.n, law.ravel()).reshape(2, -1)
             exact = np.add.reduceat(people, fine * np.arange(self._places), axis=1).ravel()
-            made = self.assemble(self._made_up(exact, np.rint(drawn).astype(int)), certificate)
-            found.append(Trial(made, at, rates(shares_below(people.astype(np.float64)), at)))
-        return found
+            release = self.assemble(self._made_up(exact, np.rint(drawn).astype(int)), certificate)
+            trials.append(Trial(release, at, rates(shares_below(people.astype(np.float64)), at)))
+        return trials
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:
         """The released curves around the mechanism's output: post-processing."""
@@ -203,11 +203,11 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     def _made_up(self, people: Integers, noise: Integers) -> NoisyShares:
         """As `publish` makes shares, of made-up persons (2 F,) and simulated noise."""
         drawn = iter(noise.tolist())
-        every = Turn(np.ones(people.size, dtype=np.int64), lambda told: np.arange(people.size))
+        every = Turn(np.ones(people.size, dtype=np.int64), lambda noisy: np.arange(people.size))
         turns = [every] if self.followed is None else self.turns
         total = IntegerSum.of((people << self.exponent).tolist())
-        told = in_turn(total, turns, lambda cells: [*islice(drawn, cells)])
-        return NoisyShares(told, replace(self.table, cells=len(told)).law, self.table.public_size)
+        noisy = in_turn(total, turns, lambda cells: [*islice(drawn, cells)])
+        return NoisyShares(noisy, replace(self.table, cells=len(noisy)).law, self.table.public_size)
 
 
 @planner

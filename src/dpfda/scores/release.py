@@ -24,7 +24,7 @@ from dpfda.views import Curve, Line
 
 POINTS = 201
 STATED: tuple[Of, ...] = ("sample", "population")
-# What is said of cells, without a first look and with one.
+# Descriptions of the cells, without a first look and with one.
 EDGES = "the edges of its cells", "where edges of its cells can be"
 LOOKED = (
     " Where these cells lie follows from a first, noisy look at scores of those without the outcome."
@@ -105,7 +105,7 @@ class ReleasedScoreCurves(CountedScores):
         below = self._below[:, ends]
         smooth, tied = cell_areas(self._between), cell_areas(below)
         bend = float(np.abs(np.add.reduceat(smooth, STEPS * self._starts) - tied).sum())
-        drawn = shares_below(self.persons + self._errors(_asked(level, of).of))
+        drawn = shares_below(self.persons + self._errors(_request(level, of).of))
         off = cell_areas(drawn[..., ends]).sum(axis=-1) - tied.sum()
         order = area_of_order(np.add.reduceat(self.persons, self._starts, axis=1))
         # Making the table consistent may move the area; noise alone does not.
@@ -137,7 +137,7 @@ class ReleasedScoreCurves(CountedScores):
 
     roc, roc_band = Valued.__call__, Valued.band
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band that holds whatever rises between corners of cells.
 
         Notes
@@ -145,31 +145,31 @@ class ReleasedScoreCurves(CountedScores):
         Shares below all edges lie between their ends. A threshold with a false positive rate above x is
         lower than that of x, so that its true positive rate is no smaller; one with x at most is higher.
         """
-        least, most = (1 - end for end in self._ends_below(asked)[::-1])
+        least, most = (1 - end for end in self._ends_below(request)[::-1])
         upper = np.where(least[0] > at[:, None], most[1], 1.0).min(axis=1)
         lower = np.where(most[0] <= at[:, None], least[1], 0.0).max(axis=1)
-        return settled(Band(at, lower, upper, asked.level, asked.simultaneous), self._values(at))
+        return settled(Band(at, lower, upper, request.level, request.simultaneous), self._values(at))
 
     # Thresholds.
 
-    def _rate(self, outcome: int, threshold: float, asked: Asked) -> Estimate:
+    def _rate(self, outcome: int, threshold: float, request: Asked) -> Estimate:
         """Share of those of an outcome with a score below a threshold."""
         at = _within(threshold, self.score_bounds, "threshold")
         if np.ndim(threshold):
             raise ParameterError("threshold", "be one number", shown(threshold))
-        ends = zip(self._ends_below(asked), self._around_places(at), strict=True)
+        ends = zip(self._ends_below(request), self._around_places(at), strict=True)
         value = np.interp(at, self.edges, self._below[outcome])
         lower, upper = (float(end[outcome, place[0]]) for end, place in ends)
-        return Estimate(float(value[0]), lower, upper, asked.level)
+        return Estimate(float(value[0]), lower, upper, request.level)
 
     def sensitivity(self, threshold: float, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Share, of those with the outcome, whose score is at least a threshold."""
-        found = self._rate(1, threshold, _asked(level, of))
-        return Estimate(1 - found.value, 1 - found.upper, 1 - found.lower, level)
+        share = self._rate(1, threshold, _request(level, of))
+        return Estimate(1 - share.value, 1 - share.upper, 1 - share.lower, level)
 
     def specificity(self, threshold: float, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Share, of those without the outcome, whose score is below a threshold."""
-        return self._rate(0, threshold, _asked(level, of))
+        return self._rate(0, threshold, _request(level, of))
 
     # Calibration.
 
@@ -191,8 +191,8 @@ class ReleasedScoreCurves(CountedScores):
 
     def prevalence(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Share of all persons with the outcome."""
-        found = self._with_outcome(np.zeros(1, dtype=np.int64), _asked(level, of))
-        value, lower, upper = (float(each[0]) for each in found)
+        estimate = self._with_outcome(np.zeros(1, dtype=np.int64), _request(level, of))
+        value, lower, upper = (float(number[0]) for number in estimate)
         return Estimate(value, lower, upper, level)
 
     def calibration(self, scores: ArrayLike) -> float | Floats:
@@ -205,7 +205,7 @@ class ReleasedScoreCurves(CountedScores):
     ) -> Band:  # fmt: skip
         """Band for these shares, by default at about the mean score of each group."""
         at = np.atleast_1d(self._mean_scores if scores is None else scores)
-        ends = self._with_outcome(self._joined, _asked(level, of, simultaneous))[1:]
+        ends = self._with_outcome(self._joined, _request(level, of, simultaneous))[1:]
         lower, upper = (self._grouped(end, at) for end in ends)
         return Band(at, lower, upper, level, simultaneous)
 
@@ -239,11 +239,11 @@ class ReleasedScoreCurves(CountedScores):
         """Band for net benefit, whatever the order of scores inside cells."""
         usual = np.linspace(self.edges[0], min(self.edges[-1], HIGHEST), POINTS)
         at = self._thresholds(usual if thresholds is None else thresholds)
-        ends, errors = self._benefits(self.persons, at), self._errors(_asked(level, of).of)
+        ends, errors = self._benefits(self.persons, at), self._errors(_request(level, of).of)
         off = np.abs(self._benefits(self.persons + errors, at) - ends)
         band = band_from_errors(ends, off, level, simultaneous, ends)
-        found = Band(at, band.lower[: at.size], band.upper[at.size :], level, simultaneous)
-        return settled(found, np.asarray(self.net_benefit(at)))
+        joint = Band(at, band.lower[: at.size], band.upper[at.size :], level, simultaneous)
+        return settled(joint, np.asarray(self.net_benefit(at)))
 
     @property
     def _of_risks(self) -> bool:
@@ -268,13 +268,13 @@ class ReleasedScoreCurves(CountedScores):
     def _panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
         """Views of the ROC curve, of calibration and, for risks between 0 and 1, of net benefit."""
         views, ends = [self.view(level)], np.array(self.score_bounds)
-        asked = 0.5 if level is None else level
-        band, words = self.calibration_band(asked), f"in {so_many(self._joined.size, 'group')}"
+        usual = 0.5 if level is None else level
+        band, words = self.calibration_band(usual), f"in {so_many(self._joined.size, 'group')}"
         drawn = _drawn(band, np.asarray(self.calibration(band.points)), words, level, True)
         lines = (drawn, Line(ends, ends, "as predicted", stroke="dotted"))[: 1 + self._of_risks]
         views.append(Curve(lines, "score", "share with the outcome", "Calibration"))
         if self._of_risks:
-            band, share = self.net_benefit_band(asked), self.prevalence().value
+            band, share = self.net_benefit_band(usual), self.prevalence().value
             benefit = np.asarray(self.net_benefit(band.points))
             drawn = _drawn(band, benefit, "treat by the score", level)
             at = band.points[self.treat_all(band.points) >= -share / 2]
@@ -363,22 +363,22 @@ def _order_words(starts: tuple[int, ...] | None) -> str:
     )
 
 
-def _asked(level: float, of: object, simultaneous: bool = False) -> Asked:
+def _request(level: float, of: object, simultaneous: bool = False) -> Asked:
     stated = STATED[STATED.index(choice(of, "of", STATED))]
     return Asked(check_level(level, simultaneous), simultaneous, stated)
 
 
-def _within(given: ArrayLike, ends: tuple[float, float], name: str) -> Floats:
+def _within(points: ArrayLike, ends: tuple[float, float], name: str) -> Floats:
     """Numbers (q,) between ends; refused by the name that the caller has for them."""
     try:
-        return check_points(given, ends)
+        return check_points(points, ends)
     except ParameterError as error:
         raise error.having(parameter=InPython(name)) from None
 
 
-def _like(given: ArrayLike, values: Floats) -> float | Floats:
+def _like(points: ArrayLike, values: Floats) -> float | Floats:
     """A number where one was asked for."""
-    return float(values[0]) if np.ndim(given) == 0 else values
+    return float(values[0]) if np.ndim(points) == 0 else values
 
 
 def _drawn(band: Band, values: Floats, label: str, level: float | None, marked: bool = False) -> Line:

@@ -69,8 +69,8 @@ def between(shares: Floats) -> Floats:
     """
     edges = np.arange(shares.shape[1], dtype=np.float64)
     places = np.linspace(0.0, edges[-1], STEPS * (edges.size - 1) + 1)
-    found = scipy.interpolate.PchipInterpolator(edges, shares, axis=1)(places)
-    return np.maximum.accumulate(np.clip(found, 0.0, 1.0), axis=1)
+    smooth = scipy.interpolate.PchipInterpolator(edges, shares, axis=1)(places)
+    return np.maximum.accumulate(np.clip(smooth, 0.0, 1.0), axis=1)
 
 
 def cell_areas(shares: Floats) -> Floats:
@@ -108,13 +108,13 @@ def interval(
     variance: Of the noise in a cell.
     people: How many the share is that of a sample of; 0 where it is their own.
     """
-    square, whole = far**2, part + rest
-    second = whole**2 + square * (people - variance * (sizes[0] + sizes[1]))
-    first = part * whole + square * (people / 2 - variance * sizes[0])
+    square, total = far**2, part + rest
+    second = total**2 + square * (people - variance * (sizes[0] + sizes[1]))
+    first = part * total + square * (people / 2 - variance * sizes[0])
     root = np.sqrt(np.maximum(first**2 - second * (part**2 - square * variance * sizes[0]), 0.0))
-    known = (second > 0) & (whole > 0)
-    lower, upper = (np.clip((first + each) / np.where(known, second, 1), 0, 1) for each in (-root, root))
-    return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+    some = (second > 0) & (total > 0)
+    lower, upper = (np.clip((first + side) / np.where(some, second, 1), 0, 1) for side in (-root, root))
+    return np.where(some, lower, 0.0), np.where(some, upper, 1.0)
 
 
 def share_ends(
@@ -194,28 +194,28 @@ def leaned(below: Floats, counts: Floats, scale: float) -> tuple[Floats, Floats]
     """
     middle = np.array([0.0, 0.0, math.log(max(float(counts.sum()), scale))])
 
-    def expected(found: Floats) -> tuple[Floats, Floats]:
-        numbers = np.exp(found[2]) * np.maximum(np.diff(binormal(below, found)), FEWEST)
+    def expected(curve: Floats) -> tuple[Floats, Floats]:
+        numbers = np.exp(curve[2]) * np.maximum(np.diff(binormal(below, curve)), FEWEST)
         return numbers, numbers + (MISFIT * numbers) ** 2
 
-    def weights(found: Floats) -> tuple[Floats, Floats]:
-        (numbers, variance), sides = expected(found), np.array([[1.0], [-1.0]])
+    def weights(curve: Floats) -> tuple[Floats, Floats]:
+        (numbers, variance), sides = expected(curve), np.array([[1.0], [-1.0]])
         off, deviation = sides * (counts - numbers), np.sqrt(variance)
         logs = scipy.special.log_ndtr(off / deviation - deviation / scale) - off / scale
         return logs[0], logs[1]
 
-    def missed(found: Floats) -> float:
-        fit = np.logaddexp(*weights(found)) + expected(found)[1] / (2 * scale**2)
-        return float(np.sum(((found - middle) / SPREADS) ** 2) / 2 - fit.sum())
+    def missed(curve: Floats) -> float:
+        fit = np.logaddexp(*weights(curve)) + expected(curve)[1] / (2 * scale**2)
+        return float(np.sum(((curve - middle) / SPREADS) ** 2) / 2 - fit.sum())
 
     # Scores that hardly err, or follow another law, would lead beyond what floats can hold.
     ends = list(zip(middle - REACH, middle + REACH, strict=True))
-    found = np.asarray(scipy.optimize.minimize(missed, middle, method="L-BFGS-B", bounds=ends).x)
-    (numbers, variance), (less, more) = expected(found), weights(found)
+    curve = np.asarray(scipy.optimize.minimize(missed, middle, method="L-BFGS-B", bounds=ends).x)
+    (numbers, variance), (less, more) = expected(curve), weights(curve)
     drawn = numbers + variance / scale * np.tanh((less - more) / 2)
     # A law that does not hold takes no more for noise than noise often is; and none is below zero.
     drawn = np.clip(drawn, counts - FARTHEST * scale, counts + FARTHEST * scale)
-    return found, np.maximum(drawn, 1e-3 * np.minimum(numbers, scale))
+    return curve, np.maximum(drawn, 1e-3 * np.minimum(numbers, scale))
 
 
 def binormal(below: Floats, curve: Floats) -> Floats:
@@ -235,10 +235,10 @@ def placed(below: Floats, ends: Integers, shares: Floats, curve: Floats) -> Floa
     """
     group = np.minimum(np.searchsorted(ends, np.arange(below.size), "right") - 1, ends.size - 2)
     first, last = ends[group], ends[group + 1]
-    said = binormal(below, curve)
-    rise = said[last] - said[first]
+    law = binormal(below, curve)
+    rise = law[last] - law[first]
     # Where none without the outcome are, those with it are spread evenly.
     even = (np.arange(below.size) - first) / (last - first)
-    part = np.where(rise > 0, (said - said[first]) / np.where(rise > 0, rise, 1.0), even)
-    found = shares[group] + np.clip(part, 0.0, 1.0) * (shares[group + 1] - shares[group])
-    return np.asarray(np.maximum.accumulate(found))
+    part = np.where(rise > 0, (law - law[first]) / np.where(rise > 0, rise, 1.0), even)
+    rising = shares[group] + np.clip(part, 0.0, 1.0) * (shares[group + 1] - shares[group])
+    return np.asarray(np.maximum.accumulate(rising))

@@ -35,15 +35,15 @@ class ScoresAndOutcomes(NamedColumns):
             o.GROUPS, *o.NOTATION,
         )  # fmt: skip
 
-    def settings(self, given: Given) -> dict[str, object]:
-        return {"score_bounds": read_range(given.score, "--score")[1:]}
+    def settings(self, args: Given) -> dict[str, object]:
+        return {"score_bounds": read_range(args.score, "--score")[1:]}
 
-    def uses(self, given: Given) -> tuple[Uses, Uses]:
-        outcomes = ("outcomes", given.outcome)
-        name, *_ = read_range(given.score, "--score")
-        return [("scores", name)], [outcomes, *named(given, ("groups",))]
+    def uses(self, args: Given) -> tuple[Uses, Uses]:
+        outcomes = ("outcomes", args.outcome)
+        name, *_ = read_range(args.score, "--score")
+        return [("scores", name)], [outcomes, *named(args, ("groups",))]
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
+    def fit(self, estimator: Summary, table: TableColumns, args: Given) -> None:
         estimator.fit(table.numbers[:, 0], **table.labels)
 
 

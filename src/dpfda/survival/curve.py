@@ -15,6 +15,7 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics import later as scipy
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.parameters import choice, probability
+from dpfda.privacy.certificates import said_by
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Estimate
@@ -48,15 +49,8 @@ class OnTime(Valued):
 
     cells: LifeCells
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """First and last time."""
-        return self.cells.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Edges of the cells."""
-        return self.cells.edges
+    domain_range: tuple[float, float] = said_by("cells.domain_range", "First and last time.")
+    grid_points: Floats = said_by("cells.edges", "Edges of the cells.")
 
     def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
@@ -72,9 +66,9 @@ class OnTime(Valued):
         """Rate of events, for one unit of time, of those still without one."""
         raise NotImplementedError
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         words = "rate of events of those still without one, a unit of time"
-        return super()._columns(at, asked) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
+        return super()._columns(at, request) | {"hazard": (np.asarray(self.hazard(at[:, 0])), words)}
 
     @property
     def _public_facts(self) -> list[str]:
@@ -92,10 +86,9 @@ class LifeCurve(OnTime, OfShares):
 
     level: str | None
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the groups; none where all are together."""
-        return self.cells.levels
+    levels: tuple[str, ...] = said_by(
+        "cells.levels", "Names of the groups; none where all are together."
+    )
 
     @cached_property
     def counts(self) -> Floats:
@@ -122,6 +115,10 @@ class LifeCurve(OnTime, OfShares):
         return np.asarray(own)
 
     @cached_property
+    def _mean_table(self) -> Floats:
+        return frozen(self._table().mean(axis=0))
+
+    @cached_property
     def _without_noise(self) -> LifeTable:
         return life_table(self._table(), self.cells)
 
@@ -143,14 +140,14 @@ class LifeCurve(OnTime, OfShares):
     @cached_property
     def _by_order(self) -> tuple[Floats, Floats]:
         """How much lower, and higher, the curve may be at edges by when in a cell people left."""
-        mean = self._table().mean(axis=0, keepdims=True)
-        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
+        mean, orders = self._mean_table[None], (-1, 0, 1)
+        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in orders)
         return middle - low, high - middle
 
     def _seen(self, level: float) -> tuple[Floats, float]:
         """Noisy counts (each,), and how far noise may move one of them."""
         noisy = self.counts if self.level is None else self.counts[[self.levels.index(self.level)]]
-        far = float(scipy.stats.norm.ppf(1 - (1 - level) / self.cells.count)) * self.noise.deviation
+        far = float(scipy.special.ndtri(1 - (1 - level) / self.cells.count)) * self.noise.deviation
         return noisy.sum(axis=0), far * math.sqrt(len(noisy))
 
     def _seen_until(self, level: float = LEVEL) -> float:
@@ -246,13 +243,13 @@ class LifeCurve(OnTime, OfShares):
         line = self._without_noise.survival.mean(axis=0)[None]
         value = float(self._times(line, wanted)[0])
         noise, drawn = (
-            Estimate.around(value, self._times(self._life(each).survival, wanted), level)
-            for each in ("noise", of)
+            Estimate.around(value, self._times(self._life(what).survival, wanted), level)
+            for what in ("noise", of)
         )
         if of == "noise":
-            known = self._seen_until(level)
-            beyond = known < min(noise.upper, self.domain_range[1])
-            return Estimate(value, min(noise.lower, known), np.inf, level) if beyond else noise
+            reach = self._seen_until(level)
+            beyond = reach < min(noise.upper, self.domain_range[1])
+            return Estimate(value, min(noise.lower, reach), np.inf, level) if beyond else noise
         at = np.unique(self.cells.settled(self._band_points()[:, 0]))
         band = self.band(level, False, at)
         first, last = (int(np.argmax(np.append(end, 0.0) <= wanted)) for end in (band.lower, band.upper))
@@ -265,6 +262,10 @@ class LifeCurve(OnTime, OfShares):
     def median(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Median survival time; see `quantile`."""
         return self.quantile(0.5, level, of)
+
+    @cached_property
+    def _median(self) -> Estimate:
+        return self.median()
 
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
@@ -284,15 +285,15 @@ class LifeCurve(OnTime, OfShares):
         """
         fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
-        found = Estimate.around(value, self._means_drawn(until, of), level)
-        found = found.wider(self._hidden_area(until, of))
-        known = self._seen_until(level)
-        if fine[-1] <= known:
-            return found
+        mean = Estimate.around(value, self._means_drawn(until, of), level)
+        mean = mean.wider(self._hidden_area(until, of))
+        last = self._seen_until(level)
+        if fine[-1] <= last:
+            return mean
         # From there on the curve may fall to nothing at once, or stay as high as it may be.
-        before, most = self.restricted_mean(known, level, of), self.band(level, False, known, of).upper
-        upper = before.upper + float(most[0]) * (fine[-1] - known)
-        return Estimate(value, min(found.lower, before.lower), max(found.upper, upper), level)
+        before, most = self.restricted_mean(last, level, of), self.band(level, False, last, of).upper
+        upper = before.upper + float(most[0]) * (fine[-1] - last)
+        return Estimate(value, min(mean.lower, before.lower), max(mean.upper, upper), level)
 
     def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range
@@ -324,7 +325,7 @@ class LifeCurve(OnTime, OfShares):
         hidden = hidden_within(self._without_noise, edges, at)
         return np.minimum(hidden, self(edges[end - 1]) - self(edges[end]))
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band for the survival function, within [0, 1] and not increasing.
 
         Notes
@@ -339,29 +340,29 @@ class LifeCurve(OnTime, OfShares):
         nothing: at an edge it allows for every order in which people were censored and had events, and
         between two edges for any curve that does not increase. It is narrowest at `grid_points`.
         """
-        edges, life = self.cells.edges, self._life(asked.of or "sample")
+        edges, life = self.cells.edges, self._life(request.of or "sample")
         line = self._without_noise.survival.mean(axis=0)
         errors = np.abs(life.survival - line)
-        band = band_from_errors(line, errors, asked.level, asked.simultaneous, edges)
-        share = self._order_share(asked.of or "sample")
+        band = band_from_errors(line, errors, request.level, request.simultaneous, edges)
+        share = self._order_share(request.of or "sample")
         below, above = (share * far for far in self._by_order)
-        taken = self._taken(asked.level)
+        taken = self._taken(request.level)
         changed = self.cells.settled(at)
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below - taken, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
         # Where all that was counted may be noise.
-        noisy, far = self._seen(asked.level)
-        least, most = unseen(noisy, self._table().mean(axis=0), upper, self.cells, far)
+        noisy, far = self._seen(request.level)
+        least, most = unseen(noisy, self._mean_table, upper, self.cells, far)
         lower, upper = np.minimum(lower, least), np.maximum(upper, most)
         # Whatever does not increase; events at the first time itself are counted in the first cell.
         least = lower[np.maximum(np.searchsorted(edges, changed), 1)]
         most = upper[np.searchsorted(edges, changed, "right") - 1]
-        if asked.of == "population":
+        if request.of == "population":
             lower, upper = least, most
         else:
             lower, upper = np.interp(changed, edges, lower), np.interp(changed, edges, upper)
-        if asked.of == "sample":
+        if request.of == "sample":
             hidden = hidden_within(self._without_noise, edges, changed)
             lower, upper = np.maximum(lower - hidden, least), np.minimum(upper + hidden, most)
         return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))

@@ -151,9 +151,9 @@ class PrivateSurvival(Estimator):
         if is_dask(time):
             if weights is not None:
                 raise ParameterError("weights", "be $none but for follow-ups in memory", "weights")
-            said = {"event": event, "start": start, "by": by}
-            said = {name: column for name, column in said.items() if column is not None}
-            self.release_ = fit_on_cluster(self, time, groups, said or None)
+            columns = {"event": event, "start": start, "by": by}
+            columns = {name: column for name, column in columns.items() if column is not None}
+            self.release_ = fit_on_cluster(self, time, groups, columns or None)
             return self
         prepared = self.prepare(time, event, start, by, groups, weights)
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
@@ -226,8 +226,8 @@ class PrivateSurvival(Estimator):
         coding, invalid = self._coding(event is not None), self.settings.reading.invalid
         rows = read_follow_ups(coding, self._levels(by is not None), invalid, time, event, start, by)
         codes, units = units_of(groups, len(rows[0]), invalid)
-        said = "" if event is None else coding.words(invalid)
-        plan = self._plan(usual_total(weights, units), groups, named, said)
+        words = "" if event is None else coding.words(invalid)
+        plan = self._plan(usual_total(weights, units), groups, named, words)
         plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
         counted = whole_weights(weights, len(rows[0]), invalid, EXPONENT)
         return Prepared(plan, IntegerSum.of(counted_in(plan.cells, rows, codes, counted)))
@@ -242,23 +242,23 @@ class PrivateSurvival(Estimator):
         return self._pooled_for(n, None, "event", False)
 
     def _pooled_for(self, n: int, X: object, y: Beside, grouped: bool) -> PooledSurvival:
-        """The same of what is said of each follow-up: its event, or columns by their names in `fit`."""
+        """The same for what y holds of each follow-up: its event, or columns by their names in `fit`."""
         self._check_road("pooled")
-        said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
-        if said - {"event", "start", "by"}:
+        columns = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
+        if columns - {"event", "start", "by"}:
             words = "have columns for event, start and by alone"
-            raise ParameterError("y", words, shown(sorted(map(str, said))))
-        named = self._named("start" in said, "by" in said)
-        coding, invalid = self._coding("event" in said), self.settings.reading.invalid
-        coded = coding.words(invalid) if "event" in said else ""
+            raise ParameterError("y", words, shown(sorted(map(str, columns))))
+        named = self._named("start" in columns, "by" in columns)
+        coding, invalid = self._coding("event" in columns), self.settings.reading.invalid
+        coded = coding.words(invalid) if "event" in columns else ""
         plan = self._plan(n, None, named, coded, planned=True)
-        return PooledSurvival(self.settings, plan, coding, self._levels("by" in said))
+        return PooledSurvival(self.settings, plan, coding, self._levels("by" in columns))
 
-    def _coding(self, given: bool) -> Coding:
-        return Coding.of(self.causes, self.censored).checked(given, self.settings.reading.invalid)
+    def _coding(self, coded: bool) -> Coding:
+        return Coding.of(self.causes, self.censored).checked(coded, self.settings.reading.invalid)
 
-    def _levels(self, given: bool) -> list[object]:
-        if given != (self.levels is not None):
+    def _levels(self, grouped: bool) -> list[object]:
+        if grouped != (self.levels is not None):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
-        return public_labels(self.levels, "levels", 2) if given else []
+        return public_labels(self.levels, "levels", 2) if grouped else []

@@ -68,7 +68,7 @@ class Coding:
         names = ("event",) if causes is None else tuple(map(str, ends))
         return cls(tuple(ends), tuple(still), names, causes is not None and censored is not None)
 
-    def checked(self, given: bool, invalid: str) -> Self:
+    def checked(self, coded: bool, invalid: str) -> Self:
         """What is stated fits what is read: codes with events, and under repair both lists of them.
 
         Raises
@@ -77,11 +77,11 @@ class Coding:
             If codes are stated and there are no events; or if events are read under ``"repair"``, under
             which other codes are left out, and not both are stated.
         """
-        if not given and (self.causes, self.censored) != ((EVENT,), (STILL,)):
+        if not coded and (self.causes, self.censored) != ((EVENT,), (STILL,)):
             words = "be given where causes or censored are stated"
             remedy = "Without it every follow-up ends with an event."
             raise ParameterError("event", words, "None", remedy)
-        if given and invalid == "repair" and not self.stated:
+        if coded and invalid == "repair" and not self.stated:
             raise ParameterError(
                 "censored",
                 "be stated, and the causes, where events are read with $invalid",
@@ -125,14 +125,14 @@ class Coding:
                 censored=[1],
             )
 
-    def refuse(self, offences: Mapping[tuple[str, str], Flags], given: bool) -> None:
+    def refuse(self, offences: Mapping[tuple[str, str], Flags], coded: bool) -> None:
         """Refuse the first offence that a follow-up makes, and say how to leave such ones out.
 
         offences: Which follow-ups make it, by the column's name and what it must.
         given: Whether there are events.
         Raises DataError, with the row.
         """
-        stated = " (and $causes, $censored)" if given else ""
+        stated = " (and $causes, $censored)" if coded else ""
         remedy = f"Correct them, or use $invalid{stated} to leave such follow-ups out. {OUTSIDE}"
         for (name, words), broken in offences.items():
             if broken.any():
@@ -185,8 +185,8 @@ def read_follow_ups(
     if invalid == "refuse":
         coding.refuse(offences, event is not None)
     usable = ~np.any([*offences.values()], axis=0)
-    found = np.where(usable, times, 0.0), ends, member, usable
-    return found if starts is None else (*found, starts)
+    rows = np.where(usable, times, 0.0), ends, member, usable
+    return rows if starts is None else (*rows, starts)
 
 
 def counted_in(
@@ -226,11 +226,11 @@ class PooledSurvival(PooledTable[ReleasedSurvival]):
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         """As of a sum; y holds events, or columns by the names that `PrivateSurvival.fit` has."""
-        said: Mapping[str, Any] = y if isinstance(y, Mapping) else {"event": y}
+        columns: Mapping[str, Any] = y if isinstance(y, Mapping) else {"event": y}
         time: object = X
         if is_arrow_table(time) and len(time.column_names) == 1:
             time = time.column(0)
-        return read_follow_ups(self.coding, self.levels, self.invalid, time, **said)
+        return read_follow_ups(self.coding, self.levels, self.invalid, time, **columns)
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         units = len(rows[0]) if codes is None else int(codes.max(initial=-1)) + 1

@@ -261,9 +261,9 @@ def equality(
         _sums(noisy[groups], means[groups], cells, noise, chosen, generator)
         for groups in ([np.arange(len(noisy))] if strata is None else map(np.asarray, strata))
     ]
-    found, null = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    observed, null = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
     root = np.linalg.pinv(np.cov(null.T).reshape(null.shape[1], -1), hermitian=True)
-    statistic = float(found @ root @ found)
+    statistic = float(observed @ root @ observed)
     larger = np.einsum("di,ij,dj->d", null, root, null) >= statistic
     return statistic, float((1 + larger.sum()) / (1 + NULL_DRAWS))
 

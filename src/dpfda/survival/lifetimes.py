@@ -123,8 +123,8 @@ def drawn_tables(
     generator = np.random.Generator(np.random.Philox(key=0))
     tables, rooms = [], []
     for group in noisy.reshape(cells.groups, cells.each):
-        known = size if cells.groups == 1 else None
-        means = _means(group, cells, noise, known, generator, draws)
+        public = size if cells.groups == 1 else None
+        means = _means(group, cells, noise, public, generator, draws)
         tables.append(noise.given(np.broadcast_to(group, means.shape), means, generator))
         rooms.append(means * noise.deviation**2 / (means + noise.deviation**2))
     table, room = np.stack(tables, axis=1), np.stack(rooms, axis=1)
@@ -143,7 +143,7 @@ def _means(
 ) -> Floats:  # fmt: skip
     """Draws of expected tables (draws, each) of one group given its noisy one."""
     fits = _fits(noisy, cells, noise, size)
-    weights = np.exp([fit[0] - max(each[0] for each in fits) for fit in fits])
+    weights = np.exp([fit[0] - max(other[0] for other in fits) for fit in fits])
     weights = np.where(weights < NEGLIGIBLE * weights.sum(), 0.0, weights)
     counts = generator.multinomial(draws, weights / weights.sum())
     parts, log_weights = [], []
@@ -156,17 +156,17 @@ def _means(
             off = posterior.objective(mode[None])[0] - posterior.objective(drawn)
             log_weights.append(off + np.sum(normal**2, axis=1) / 2)
             parts.append(expected(drawn, cells))
-    found, log_weight = np.concatenate(parts), np.concatenate(log_weights)
+    tables, log_weight = np.concatenate(parts), np.concatenate(log_weights)
     weight = np.exp(log_weight - log_weight.max())
     weight = np.minimum(weight / weight.mean(), draws**0.5)
-    return found[generator.choice(draws, draws, p=weight / weight.sum())]
+    return tables[generator.choice(draws, draws, p=weight / weight.sum())]
 
 
 def _fits(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
 ) -> list[tuple[float, _Posterior, Floats, Floats]]:
     """Log evidence, posterior, its mode and the precision there, under each prior."""
-    rough, found = _rough(noisy, cells), []
+    rough, fits = _rough(noisy, cells), []
     centre = np.zeros_like(rough)
     centre[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
     theta = centre
@@ -180,8 +180,8 @@ def _fits(
                 # Smooth hazards took a heap, as where all are censored at one time, for noise.
                 theta, value, curvature = posterior.mode(rough)
             log_curvature = float(np.linalg.slogdet(curvature)[1])
-            found.append((-value + (log_det - log_curvature) / 2, posterior, theta, curvature))
-    return found
+            fits.append((-value + (log_det - log_curvature) / 2, posterior, theta, curvature))
+    return fits
 
 
 def _rough(noisy: Floats, cells: LifeCells) -> Floats:
@@ -216,9 +216,9 @@ class _Posterior:
         """Derivatives of the objective, and about its second ones."""
         mean, slopes = expected_with_slopes(theta, self.cells)
         score = self.noise.log_density(self.noisy - mean, mean + SPARE)[1]
-        known = self.noise.information(mean + SPARE)[:, None] * slopes
+        weighted = self.noise.information(mean + SPARE)[:, None] * slopes
         first = slopes.T @ score + self.precision @ (theta - self.centre)
-        return first, slopes.T @ known + self.precision
+        return first, slopes.T @ weighted + self.precision
 
     def mode(self, theta: Floats) -> tuple[Floats, float, Floats]:
         """The mode, the objective there and its second derivatives, by steps that descend."""
@@ -226,15 +226,15 @@ class _Posterior:
         first, second = self.slopes(theta)
         for _ in range(STEPS):
             step = np.linalg.solve(second, -first)
-            length, found = 1.0, float(self.objective(theta[None] + step)[0])
-            if not found < value:
+            length, lower = 1.0, float(self.objective(theta[None] + step)[0])
+            if not lower < value:
                 # All halves at once: near the mode none may descend, and each is looked at in vain.
                 tried = self.objective(theta + LENGTHS[:, None] * step)
                 first_lower = int(np.argmax(tried < value))
-                length, found = float(LENGTHS[first_lower]), float(tried[first_lower])
-            if not found < value:
+                length, lower = float(LENGTHS[first_lower]), float(tried[first_lower])
+            if not lower < value:
                 break
-            gained, theta, value = value - found, theta + length * step, found
+            gained, theta, value = value - lower, theta + length * step, lower
             first, second = self.slopes(theta)
             if gained < ENOUGH:
                 break

@@ -73,15 +73,15 @@ class FollowUps(NamedTuple):
         kinds = np.minimum((drawn[2] * len(cells.causes)).astype(np.int64), len(cells.causes) - 1)
         causes = np.where((ended <= stayed) & (ended <= 1), kinds, CENSORED)
         times = np.minimum(np.minimum(ended, stayed), 1.0)
-        starts, times = (first + (last - first) * each for each in (starts, times))
+        starts, times = (first + (last - first) * share for share in (starts, times))
         return cls(starts, times, causes, persons / count)
 
     def table(self, cells: LifeCells) -> Floats:
         """Numbers of persons in the cells of one group; with late beginnings half of each is in two."""
-        found = np.bincount(cells.ends(self.times, self.causes), minlength=cells.each)
+        counts = np.bincount(cells.ends(self.times, self.causes), minlength=cells.each)
         if cells.late:
-            found = found + np.bincount(cells.begins(self.starts), minlength=cells.each)
-        return np.asarray(found * (self.each / cells.parts))
+            counts = counts + np.bincount(cells.begins(self.starts), minlength=cells.each)
+        return np.asarray(counts * (self.each / cells.parts))
 
     def survival(self, at: Floats) -> Floats:
         """The product-limit estimate of Kaplan and Meier at times (q,)."""
@@ -172,17 +172,17 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
             return []
         cells, certificate = self.cells, self.certified()
         noise = np.ldexp(self.table.deviation * _paths(cells, count), EXPONENT)
-        persons, found = max(1, self.n // cells.groups), []
+        persons, trials = max(1, self.n // cells.groups), []
         family = ordinary_follow_ups(count, cells, persons, self.followed)
         for made_up, drawn in zip(family, noise, strict=True):
             at = np.linspace(cells.domain_range[0], made_up.times.max(), POINTS)
             seen = np.tile(made_up.table(cells), cells.groups)
             noisy = tuple(int(x) for x in np.rint(np.ldexp(seen, EXPONENT) + drawn))
             shares = NoisyShares(noisy, self.table.law, self.table.public_size)
-            made = self.assemble(shares, certificate)
-            made = made[cells.levels[0]] if cells.levels else made
-            found.append(Trial(made, at, made_up.survival(at)))
-        return found
+            release = self.assemble(shares, certificate)
+            release = release[cells.levels[0]] if cells.levels else release
+            trials.append(Trial(release, at, made_up.survival(at)))
+        return trials
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedSurvival:
         return ReleasedSurvival(self.cells, shares, certificate, {**self.about, **stamp()})
@@ -194,13 +194,13 @@ def _paths(cells: LifeCells, count: int) -> Floats:
     So plans of nearby budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
     """
     sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, cells.each - cells.exits]
-    generator, found = np.random.Generator(np.random.Philox(key=2)), []
+    generator, paths = np.random.Generator(np.random.Philox(key=2)), []
     for size in filter(None, sizes * cells.groups):
         steps = generator.standard_normal((count, max(FINE, size)))
         starts = np.arange(size) * steps.shape[1] // size
         lengths = np.diff(np.append(starts, steps.shape[1]))
-        found.append(np.add.reduceat(steps, starts, axis=1) / np.sqrt(lengths))
-    return np.concatenate(found, axis=1)
+        paths.append(np.add.reduceat(steps, starts, axis=1) / np.sqrt(lengths))
+    return np.concatenate(paths, axis=1)
 
 
 @planner
@@ -226,26 +226,25 @@ def survival_plan(
     size, designed = sizes_for(settings, count, planned)
     domain = settings.domain.ends
 
-    def table_of(made: LifeCells) -> ShareTable:
-        words = {"summary": "survival curve", "bound": BOUND, "basis": made.describe()}
-        tuning: dict[str, object] = {"name": "life table", "cells": made.count}
-        if made.late:
+    def table_of(grid: LifeCells) -> ShareTable:
+        words = {"summary": "survival curve", "bound": BOUND, "basis": grid.describe()}
+        tuning: dict[str, object] = {"name": "life table", "cells": grid.count}
+        if grid.late:
             # Of a unit's shares ends get half at most, and beginnings the other.
             tuning["halves"] = "ends and beginnings"
-        return ShareTable(
-            made.size, guarantee, settings.unit.relation, unit, size, noise, words, tuning, halves(made)
-        )
+        relation, parts = settings.unit.relation, halves(grid)
+        return ShareTable(grid.size, guarantee, relation, unit, size, noise, words, tuning, parts)
 
-    made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
+    chosen = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
     if followed is not None:
-        first, last = made.domain_range
+        first, last = chosen.domain_range
         words = f"lie after {first:g}, and not beyond {last:g}"
         followed = real(followed, "followed", math.nextafter(first, last), last, words)
     if cells is None:
-        persons = stated_size(designed, "cells") / made.groups
-        persons *= USUAL / (table_of(made).deviation * made.parts)
+        persons = stated_size(designed, "cells") / chosen.groups
+        persons *= USUAL / (table_of(chosen).deviation * chosen.parts)
         wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
-        made = LifeCells.of(domain, wanted, power=NARROW, **named)
-    said = {"coding": coding} if coding else {}
-    about = {"summary": "survival curve", **said, **read_labels(settings.domain.labels)}
-    return SurvivalPlan(made, table_of(made), size, designed, about, followed)
+        chosen = LifeCells.of(domain, wanted, power=NARROW, **named)
+    coded = {"coding": coding} if coding else {}
+    about = {"summary": "survival curve", **coded, **read_labels(settings.domain.labels)}
+    return SurvivalPlan(chosen, table_of(chosen), size, designed, about, followed)

@@ -89,8 +89,8 @@ class Model:
     def moments(self) -> tuple[Floats, Floats]:
         """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
         covariates = self.terms.covariates
-        of = np.repeat(np.arange(len(covariates)), [len(each.terms) for each in covariates])
-        means = np.array([0.0 if each.bounds else 1 / each.ends for each in covariates])[of]
+        of = np.repeat(np.arange(len(covariates)), [len(term.terms) for term in covariates])
+        means = np.array([0.0 if term.bounds else 1 / term.ends for term in covariates])[of]
         # Two levels of one covariate are never seen together.
         own = np.diag(np.where(means > 0, means, 1 / 3))
         products = np.where(np.equal.outer(of, of), own, np.multiply.outer(means, means))
@@ -128,7 +128,7 @@ class Model:
         """
         first, second = self.moments
         sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
-        whole = float(sums.sum())
+        total = float(sums.sum())
 
         def drawn(seen: Floats, usual: Floats, size: Floats, noise: float) -> Floats:
             return np.asarray(usual + (seen - usual) * size**2 / (size**2 + even * noise**2))
@@ -136,16 +136,16 @@ class Model:
         roots = np.sqrt(np.diag(second))
         noise = deviation[1] * len(sums) ** 0.5
         if np.isfinite(raised):
-            first = drawn(cross.sum(axis=0), whole * first, whole * roots, noise) / whole
+            first = drawn(cross.sum(axis=0), total * first, total * roots, noise) / total
         cross = drawn(
             cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
         )
-        products = drawn(products, whole * second, whole * np.multiply.outer(roots, roots), deviation[2])
-        made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
-        scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
-        values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
+        products = drawn(products, total * second, total * np.multiply.outer(roots, roots), deviation[2])
+        matrix = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
+        scale = np.concatenate([np.sqrt(sums), np.sqrt(total) * roots])
+        values, vectors = np.linalg.eigh(matrix / np.multiply.outer(scale, scale))
         # Terms that are nearly collinear say little, and no more may be claimed.
-        noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / whole
+        noise = raised * (noise / roots.min() + deviation[2] / roots.min() ** 2) / total
         least = float(np.clip(noise, *LEAST_SHARES))
         safe = (vectors * np.maximum(values, least)) @ vectors.T
         return np.asarray(safe * np.multiply.outer(scale, scale))
@@ -219,8 +219,8 @@ class Posterior:
 
     def sampling(self, before: Posterior, information: Floats) -> Floats:
         """Covariance (P, P) that sampling adds to the mean: little where priors decide it."""
-        kept = np.eye(len(information)) - self.covariance @ before.precision
-        return np.asarray(kept @ np.linalg.solve(information, kept.T))
+        left = np.eye(len(information)) - self.covariance @ before.precision
+        return np.asarray(left @ np.linalg.solve(information, left.T))
 
     @cached_property
     def covariance(self) -> Floats:

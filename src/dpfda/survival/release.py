@@ -227,8 +227,8 @@ class ReleasedSurvival(LifeCurve):
         causes = self.cells.causes
         place = None if cause is None else causes.index(choice(cause, "cause", causes))
         rows = self._strata(strata)
-        given = self.counts, self._draws.mean(axis=0), self.cells, self.noise, place
-        statistic, p_value = equality(*given, strata=rows or None)
+        tables = self.counts, self._draws.mean(axis=0), self.cells, self.noise, place
+        statistic, p_value = equality(*tables, strata=rows or None)
         of = [", ".join(self.levels[row] for row in group) for group in rows]
         null = f"the populations of {'; of '.join(of) or ', '.join(self.levels)} have one hazard"
         null += "" if cause is None else f" of {cause}"
@@ -237,15 +237,15 @@ class ReleasedSurvival(LifeCurve):
     def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
         """Places of groups by strata; none without."""
         stated = [[] if isinstance(group, str) else entries(group) for group in entries(strata or [])]
-        found = [
+        places = [
             [self.levels.index(label(name, "strata", self.levels)) for name in group] for group in stated
         ]
-        named = [row for group in found for row in group]
-        sizes = {len(group) for group in found}
-        if found and (len(sizes) > 1 or min(sizes) < 2 or len(named) > len(set(named))):
+        named = [row for group in places for row in group]
+        sizes = {len(group) for group in places}
+        if places and (len(sizes) > 1 or min(sizes) < 2 or len(named) > len(set(named))):
             words = "be lists of groups, as many in each, two or more, and each group once"
             raise ParameterError("strata", words, shown(strata))
-        return found
+        return places
 
     def _checked(self) -> None:
         if self.level is not None and self.level not in self.levels:
@@ -255,14 +255,14 @@ class ReleasedSurvival(LifeCurve):
         return {"description": BOUND}
 
     def _added_noise(self) -> list[AddedNoise]:
-        # Tables of before were not told in halves, and had noise for the whole of a unit in one.
-        told = "halves" in self.certificate.mechanism
-        return self.shares._added_noise(self.neighbours, halves(self.cells) if told else ())
+        # Earlier tables were not stated in halves, and had noise for a whole unit in one cell.
+        halved = "halves" in self.certificate.mechanism
+        return self.shares._added_noise(self.neighbours, halves(self.cells) if halved else ())
 
     # Tables, pictures and words.
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        columns = super()._columns(at, asked)
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
+        columns = super()._columns(at, request)
         where = at[:, 0]
         followed = np.asarray(self.at_risk(where))
         columns["at_risk"] = followed, f"estimated number of {several(self.unit)} followed"
@@ -272,7 +272,7 @@ class ReleasedSurvival(LifeCurve):
         for name, arm in self._arms.items():
             columns[f"survival {name}"] = arm(where), f"{self._value_label}, {name}"
         for name, gap in self._gaps.items():
-            band = gap.band(where, asked.level, asked.of or "sample")
+            band = gap.band(where, request.level, request.of or "sample")
             columns[f"risk {name}"] = gap(where), f"difference of the shares with an event, {name}"
             for end in ("lower", "upper"):
                 words = f"{end} end of its interval at each time by itself"
@@ -316,7 +316,7 @@ class ReleasedSurvival(LifeCurve):
 
     def view(self, level: float | None = LEVEL) -> View:
         shown = [*self._arms.values()] or [self]
-        lines = [each._line(each.level or "survival", level) for each in shown]
+        lines = [arm._line(arm.level or "survival", level) for arm in shown]
         if len(self.cells.causes) > 1 and len(shown) == 1:
             at = self._band_points()[:, 0]
             lines += [
@@ -325,8 +325,8 @@ class ReleasedSurvival(LifeCurve):
             ]
         times = np.linspace(*self.domain_range, RISK_TIMES)
         rows = tuple(
-            (each.level or f"{several(self.unit)} at risk", np.asarray(each.at_risk(times)))
-            for each in shown
+            (arm.level or f"{several(self.unit)} at risk", np.asarray(arm.at_risk(times)))
+            for arm in shown
         )
         return replace(self._curve(lines, baseline=0.0), below=(times, rows))
 
@@ -356,7 +356,7 @@ class ReleasedSurvival(LifeCurve):
         wide = self.band(of="population")
         far = number(float(np.mean(wide.reach(self(wide.points)))))
         tested = {"groups": str(self.test())} if self.levels else {}
-        said, numbers, found = self._compared() if self._gaps else ([], {}, {})
+        sentences, numbers, findings = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
         axis = [f"Times are in the units of '{self.about['domain']}'."] if "domain" in self.about else []
         return Stated(
@@ -371,41 +371,41 @@ class ReleasedSurvival(LifeCurve):
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
                 f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
-                f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
+                f"By the median time half of the {several(self.unit)} had an event: {self._median} of "
                 f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
-                *said,
+                *sentences,
                 *axis,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
-            numbers={"cells": self.cells.to_json(), "median": self.median().to_json(), **numbers},
-            findings=found | tested,
+            numbers={"cells": self.cells.to_json(), "median": self._median.to_json(), **numbers},
+            findings=findings | tested,
         )
 
     @property
     def _unknown(self) -> list[str]:
         """From which time on nothing is known, of all or of each group."""
-        found, (start, end) = [], self.domain_range
+        warnings, (start, end) = [], self.domain_range
         for name, arm in (self._arms or {"": self}).items():
             whose = name and f" of {name}"
             if arm._seen_until() <= start:
-                found.append(
+                warnings.append(
                     f"Hardly anybody{whose} is seen through the noise: all that is known of the curve "
                     "is that it does not rise."
                 )
             elif arm._known_until < end:
-                found.append(
+                warnings.append(
                     f"Hardly anybody{whose} was followed from {number(arm._known_until)} on, as far as "
                     "can be seen through the noise: all that is known of the curve there is that it "
                     "does not rise. If many were, check the units of times."
                 )
-        return found
+        return warnings
 
     def _compared(self) -> tuple[list[str], dict[str, object], dict[str, str]]:
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
         middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
-        found = {
-            "medians": {name: arm.median() for name, arm in self._arms.items()},
+        estimates = {
+            "medians": {name: arm._median for name, arm in self._arms.items()},
             "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
             "population_risk_differences": {
                 name: gap.risk(middle, of="population") for name, gap in gaps
@@ -413,21 +413,21 @@ class ReleasedSurvival(LifeCurve):
             "mean_time_differences": {name: gap.restricted_mean() for name, gap in gaps},
         }
         medians, risks, all_like, means = (
-            "; ".join(f"{name}: {estimate}" for name, estimate in parts.items())
-            for parts in found.values()
+            "; ".join(f"{name}: {item}" for name, item in parts.items()) for parts in estimates.values()
         )
-        said = [
+        sentences = [
             f"Medians of these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
             f"{all_like}.",
             f"Differences of mean times without an event up to {end}: {means}.",
         ]
         numbers: dict[str, object] = {
-            what: {name: each.to_json() for name, each in parts.items()} for what, parts in found.items()
+            name: {group: item.to_json() for group, item in parts.items()}
+            for name, parts in estimates.items()
         }
         lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}
-        return said, numbers | {"risk_differences_at": middle}, lines
+        return sentences, numbers | {"risk_differences_at": middle}, lines
 
     def _lines(self) -> dict[str, str]:
         axis = f", {self.about['domain']}" if "domain" in self.about else ""
-        return {"cells": self.cells.describe(), "median": f"{self.median()}{axis}"}
+        return {"cells": self.cells.describe(), "median": f"{self._median}{axis}"}

@@ -44,31 +44,31 @@ class FollowUps(NamedColumns):
             o.X_LABEL, o.GROUPS, WEIGHTS, *o.NOTATION,
         )  # fmt: skip
 
-    def settings(self, given: Given) -> dict[str, object]:
-        words = given.x_label or given.time
+    def settings(self, args: Given) -> dict[str, object]:
+        words = args.x_label or args.time
         return {
-            "domain_range": ends(given),
+            "domain_range": ends(args),
             "labels": {"domain": words} if words else None,
-            "causes": given.causes or None,
-            "censored": given.censored or None,
-            "levels": None if getattr(given, "by", None) is None else read_labels(given.by, "--by")[1],
+            "causes": args.causes or None,
+            "censored": args.censored or None,
+            "levels": None if getattr(args, "by", None) is None else read_labels(args.by, "--by")[1],
         }
 
-    def uses(self, given: Given) -> tuple[Uses, Uses]:
-        weights = [("weights", name) for name in (read_weights(given) or ())[:1]]
-        groups = [] if given.by is None else [("by", read_by(given.by)[0])]
-        return [*named(given, NUMBERS), *weights], [*named(given, LABELS), *groups]
+    def uses(self, args: Given) -> tuple[Uses, Uses]:
+        weights = [("weights", name) for name in (read_weights(args) or ())[:1]]
+        groups = [] if args.by is None else [("by", read_by(args.by)[0])]
+        return [*named(args, NUMBERS), *weights], [*named(args, LABELS), *groups]
 
-    def read(self, given: Given) -> TableColumns:
+    def read(self, args: Given) -> TableColumns:
         from dpfda.survival.follow_ups import Coding
 
-        coding = Coding.of(given.causes or None, given.censored or None)
-        coding.checked(given.event is not None, given.invalid)
-        return super().read(given)
+        coding = Coding.of(args.causes or None, args.censored or None)
+        coding.checked(args.event is not None, args.invalid)
+        return super().read(args)
 
-    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> None:
-        uses, columns = [use for use, _ in named(given, NUMBERS)], table.numbers.T
-        weights = weights_taken(given, columns)
+    def fit(self, estimator: Summary, table: TableColumns, args: Given) -> None:
+        uses, columns = [use for use, _ in named(args, NUMBERS)], table.numbers.T
+        weights = weights_taken(args, columns)
         estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
 
 

@@ -85,7 +85,7 @@ def draw(view: View, ax: Axes | None = None, language: str = ENGLISH) -> Axes:
     ParameterError
         If the language is not one of these.
     """
-    said = Language(language)
+    chosen = Language(language)
     axis = given_axis(ax) or _new_axis(view)
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
@@ -95,14 +95,14 @@ def draw(view: View, ax: Axes | None = None, language: str = ENGLISH) -> Axes:
     _write(axis.xaxis.label, view.y_label if rows else view.x_label)
     _write(axis.yaxis.label, view.x_label if rows else view.y_label)
     # What is shown of how much.
-    ends = said.text(_spoken_part(view))
+    ends = chosen.text(_spoken_part(view))
     columns = min(TITLE_COLUMNS, max(20, int(TITLE_COLUMNS * inches / USUAL)))
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
     pad = 16.0 if isinstance(view, Panels) else None
     _write(axis.set_title("", fontsize="medium", pad=pad), *lines)
     if language != ENGLISH:
-        _write_numbers(axis, said)
+        _write_numbers(axis, chosen)
     return axis
 
 
@@ -117,8 +117,8 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     """
     if not isinstance(views, tuple) or len(views) != 2 or not all(isinstance(v, View) for v in views):
         raise ParameterError("views", "be two curves or images", shown(views))
-    given, size = given_axis(ax), (1.6 * WIDTH, HEIGHT)
-    figure = _new_figure(size) if given is None else given.get_figure(root=True)
+    axis, size = given_axis(ax), (1.6 * WIDTH, HEIGHT)
+    figure = _new_figure(size) if axis is None else axis.get_figure(root=True)
     if figure is None:
         raise ParameterError("ax", "belong to a figure", "none")
     figure.clear()
@@ -165,8 +165,8 @@ def _write_numbers(axis: Axes, language: Language) -> None:
         def get_offset(self) -> str:
             return numbered(super().get_offset(), language.name)
 
-    for each in (*axis.figure.axes, *axis.child_axes):
-        for along in (each.xaxis, each.yaxis):
+    for drawn in (*axis.figure.axes, *axis.child_axes):
+        for along in (drawn.xaxis, drawn.yaxis):
             if type(along.get_major_formatter()) is ScalarFormatter:
                 along.set_major_formatter(Said())
     for text in axis.texts:
@@ -267,7 +267,7 @@ def _write_legend(axis: Axes, columns: int) -> None:
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
     paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
-    bars = [each for each in axis.collections if isinstance(each, LineCollection) and each.zorder > 1]
+    bars = [part for part in axis.collections if isinstance(part, LineCollection) and part.zorder > 1]
     paths += [bar.get_transform().transform_path(path) for bar in bars for path in bar.get_paths()]
     # What a font lacks is warned of where it is drawn.
     with warnings.catch_warnings():
@@ -292,7 +292,7 @@ def _(view: Panels, axis: Axes) -> None:
     axis.spines[:].set_visible(False)
     across, down = len(view.columns), len(view.rows)
     drawn = (*view.lines, *view.behind)
-    ends = [each for line in drawn for each in (line.values, line.lower, line.upper) if each is not None]
+    ends = [row for line in drawn for row in (line.values, line.lower, line.upper) if row is not None]
     low, high = min(map(np.min, ends)), max(map(np.max, ends))
     room = 0.04 * (high - low or 1.0)
     for line, (row, column) in zip(view.lines, view.places, strict=True):
@@ -314,7 +314,7 @@ def _(view: Panels, axis: Axes) -> None:
         beside.set_rotation(270)
         _write(beside, name)
     axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34
-    # What all are alike in is said once, under the label of the axis.
+    # What all have in common is written once, under the label of the axis.
     style: Style = {"fontsize": "small", "frameon": False, "ncols": 3, "loc": "upper center"}
     below = 0.5, -0.42 / down
     legend = axis.legend(*panel.get_legend_handles_labels(), bbox_to_anchor=below, **style)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, lru_cache
 from gettext import GNUTranslations
+from operator import itemgetter
 from pathlib import Path
 from re import compile as pattern
 from string import Formatter
@@ -60,15 +61,15 @@ class Message:
 
     pieces: tuple[str, ...]
     places: tuple[str, ...]
-    said: str
+    translation: str
 
     @classmethod
-    def of(cls, english: str, said: str) -> Message:
+    def of(cls, english: str, translation: str) -> Message:
         """Read a message of a catalogue."""
         parts = [*Formatter().parse(english)]
         places = tuple(name for _, name, _, _ in parts if name is not None)
         end = [] if len(parts) > len(places) else [""]
-        return cls((*(piece for piece, *_ in parts), *end), places, said)
+        return cls((*(piece for piece, *_ in parts), *end), places, translation)
 
     @cached_property
     def length(self) -> int:
@@ -76,7 +77,7 @@ class Message:
         return sum(map(len, self.pieces))
 
     def readings(
-        self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
+        self, text: str, start: int, place: int, names: dict[str, str], steps: Iterator[int]
     ) -> Iterator[dict[str, str]]:
         """What its places can hold in a text from a position and a place on, as long as there are steps.
 
@@ -87,34 +88,34 @@ class Message:
         end = len(text) - len(piece) if last else text.find(piece, start + 1)
         most = len(text) if len(name.rstrip(DIGITS)) > 1 else LONGEST
         while start < end <= start + most and next(steps, None) is not None:
-            found = held | {name: text[start:end]}
-            if held.get(name, found[name]) == found[name]:
+            longer = names | {name: text[start:end]}
+            if names.get(name, longer[name]) == longer[name]:
                 after = end + len(piece)
-                yield from [found] if last else self.readings(text, after, place + 1, found, steps)
+                yield from [longer] if last else self.readings(text, after, place + 1, longer, steps)
             end = -1 if last else text.find(piece, end + 1)
 
 
 @cache
 def messages(name: str) -> dict[str, dict[str, str]]:
     """The catalogue of a language: by the place that messages are for, translations by their English."""
-    found: dict[str, dict[str, str]] = {"": {}}
+    catalogue: dict[str, dict[str, str]] = {"": {}}
     if name != ENGLISH:
         with (HERE / name / CATALOGUE).open("rb") as file:
             # All translations by their English, behind the place that they are for.
-            known: dict[str, str] = vars(GNUTranslations(file))["_catalog"]
-        known.pop("")
-        for key, said in known.items():
+            translations: dict[str, str] = vars(GNUTranslations(file))["_catalog"]
+        translations.pop("")
+        for key, translation in translations.items():
             place, _, english = key.rpartition(CONTEXT)
-            found.setdefault(place, {})[english] = said
-    return found
+            catalogue.setdefault(place, {})[english] = translation
+    return catalogue
 
 
 @lru_cache(4096)
 def templates(name: str, place: str, start: str) -> list[Message]:
     """Messages for a place with places of their own that may start so, those that say most first."""
-    kept = {key: said for key, said in messages(name).get(place, {}).items() if "{" in key}
-    made = [Message.of(key, said) for key, said in kept.items() if key[:1] in ("{", start)]
-    return sorted(made, key=lambda message: -message.length)
+    texts = {key: text for key, text in messages(name).get(place, {}).items() if "{" in key}
+    chosen = [Message.of(key, text) for key, text in texts.items() if key[:1] in ("{", start)]
+    return sorted(chosen, key=lambda message: -message.length)
 
 
 class Reader:
@@ -124,22 +125,22 @@ class Reader:
         self._language, self._steps = language, iter(range(STEPS))
         self._remembered: dict[tuple[str, str], Said] = {}
 
-    def known(self, text: str, place: str = "", depth: int = 0) -> Said:
+    def reading(self, text: str, place: str = "", depth: int = 0) -> Said:
         """The reading of a text, or of its form within a sentence, that leaves least to names."""
         if (text, place) not in self._remembered:
-            found = [*self._read(text, place, depth)]
+            readings = [*self._read(text, place, depth)]
             if text[:1].isupper():
                 within = self._read(text[:1].lower() + text[1:], place, depth)
-                found += [(named, said[:1].upper() + said[1:]) for named, said in within]
-            self._remembered[text, place] = min(found, key=lambda each: each[0], default=(0, None))
+                readings += [(named, text[:1].upper() + text[1:]) for named, text in within]
+            self._remembered[text, place] = min(readings, key=itemgetter(0), default=(0, None))
         return self._remembered[text, place]
 
     def _read(self, text: str, place: str, depth: int) -> Iterator[tuple[int, str]]:
         """Readings of a text as one message, up to one that says most of it."""
         if NUMBERS.fullmatch(text):
             # A list, too: where commas are decimal signs, semicolons stand between numbers.
-            each = (numbered(number, self._language) for number in text.split(", "))
-            yield 0, f"{numbered(';', self._language)} ".join(each)
+            numbers = (numbered(number, self._language) for number in text.split(", "))
+            yield 0, f"{numbered(';', self._language)} ".join(numbers)
             return
         for at in dict.fromkeys((place, "")):
             if text in messages(self._language).get(at, {}):
@@ -150,24 +151,24 @@ class Reader:
                 if not (text.startswith(start) and text.endswith(end)):
                     continue
                 readings = message.readings(text, len(start), 0, {}, self._steps)
-                found = [*filter(None, (self._filled(message, held, depth + 1) for held in readings))]
-                yield from found
-                if found and 2 * message.length >= len(text):
+                filled = [*filter(None, (self._filled(message, names, depth + 1) for names in readings))]
+                yield from filled
+                if filled and 2 * message.length >= len(text):
                     return
 
-    def _filled(self, message: Message, held: Mapping[str, str], depth: int) -> tuple[int, str] | None:
+    def _filled(self, message: Message, names: Mapping[str, str], depth: int) -> tuple[int, str] | None:
         """A translation with what its places hold; None where one holds what it must not."""
         filled, named = dict[str, str](), 0
-        for name, text in held.items():
+        for name, text in names.items():
             place = name.rstrip(DIGITS)
             is_name = len(place) > 1 and place.islower()
-            kept = is_name and NUMBERS.fullmatch(text) is not None
-            inner, said = (0, None) if kept else self.known(text, place, depth)
-            if said is None and not is_name:
+            numeric = is_name and NUMBERS.fullmatch(text) is not None
+            inner, translation = (0, None) if numeric else self.reading(text, place, depth)
+            if translation is None and not is_name:
                 return None
             named += len(text) if is_name else inner
-            filled[name] = said or text
-        return named, message.said.format(**filled)
+            filled[name] = translation or text
+        return named, message.translation.format(**filled)
 
 
 def numbered(text: str, language: str) -> str:
@@ -199,20 +200,20 @@ class Language:
         while left:
             several = range(1, min(len(left), TOGETHER) + 1)
             tried = ((many, self._ended(" ".join(left[:many]))) for many in several)
-            many, said = next((one for one in tried if one[1] is not None), (1, None))
-            yield " ".join(left[:many]), said
+            many, translation = next((attempt for attempt in tried if attempt[1] is not None), (1, None))
+            yield " ".join(left[:many]), translation
             del left[:many]
 
     @lru_cache(1024)  # noqa: B019 - a language is a name; reports say most sentences again
     def _ended(self, text: str) -> str | None:
         """The translation of a message, which may have the mark behind it that ends an item."""
         reader, text = Reader(self.name), with_an_s(text)
-        named, said = reader.known(text)
+        named, translation = reader.reading(text)
         if text.endswith(MARKS):
-            fewer, item = reader.known(text[:-1])
-            if item is not None and (said is None or fewer < named):
+            fewer, item = reader.reading(text[:-1])
+            if item is not None and (translation is None or fewer < named):
                 return item + (numbered(";", self.name) if text[-1] == ";" else text[-1])
-        return said
+        return translation
 
     def text(self, text: str) -> str:
         """A paragraph, an item of a list or a few words; what is not known stays as it is."""
@@ -220,25 +221,25 @@ class Language:
             return text
         item = "- " if text.startswith("- ") else ""
         sentences = self.sentences(text.removeprefix(item))
-        return item + " ".join(english if said is None else said for english, said in sentences)
+        return item + " ".join(english if other is None else other for english, other in sentences)
 
     def all(self, part: Part) -> Part:
-        """What holds words (a page, a view, a list of paragraphs), said in this language."""
-        return part if self.name == ENGLISH else _each(part, self.text)
+        """A page, a view or a list of paragraphs in this language."""
+        return part if self.name == ENGLISH else _changed(part, self.text)
 
 
 IN_ENGLISH = Language()
 
 
-def _each(part: object, change: Callable[[str], str]) -> Any:
+def _changed(part: object, change: Callable[[str], str]) -> Any:
     """A part with all texts in it changed, at any depth."""
     if isinstance(part, str):
         return change(part)
     if isinstance(part, Mapping):
-        return {_each(name, change): _each(value, change) for name, value in part.items()}
+        return {_changed(name, change): _changed(value, change) for name, value in part.items()}
     if isinstance(part, tuple | list):
-        return type(part)(_each(entry, change) for entry in part)
+        return type(part)(_changed(entry, change) for entry in part)
     if is_dataclass(part) and not isinstance(part, type):
-        values = {one.name: _each(getattr(part, one.name), change) for one in fields(part)}
+        values = {field.name: _changed(getattr(part, field.name), change) for field in fields(part)}
         return replace(part, **values)
     return part

@@ -76,8 +76,8 @@ def to_html(page: Page, language: str = ENGLISH) -> str:
     language: {"en", "de", "fr"}. What is not translated stays English.
     Raises MissingExtraError if jinja2 or matplotlib is not installed.
     """
-    said = Language(language)
-    return rendered("page.html", language=said, page=said.all(page))
+    chosen = Language(language)
+    return rendered("page.html", language=chosen, page=chosen.all(page))
 
 
 def to_fragment(section: Section) -> str:
@@ -119,7 +119,7 @@ def _templates(packages: tuple[str, ...], language: Language) -> Environment:
     """The templates in the folders of packages, which are read once."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, "templates") for package in packages]),
         autoescape=True,
         finalize=_shown,
@@ -127,8 +127,8 @@ def _templates(packages: tuple[str, ...], language: Language) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"blocks": _blocks, "said": language.text}
-    return made
+    environment.filters |= {"blocks": _blocks, "said": language.text}
+    return environment
 
 
 def _shown(value: object) -> object:
@@ -138,14 +138,14 @@ def _shown(value: object) -> object:
 
 def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Paragraphs and lists: neighbouring items of a list together."""
-    found: list[tuple[str, list[str]]] = []
+    blocks: list[tuple[str, list[str]]] = []
     for paragraph in filter(None, paragraphs):
         item = paragraph.startswith("- ")
-        if item and found and found[-1][0] == "ul":
-            found[-1][1].append(paragraph[2:])
+        if item and blocks and blocks[-1][0] == "ul":
+            blocks[-1][1].append(paragraph[2:])
         else:
-            found.append(("ul", [paragraph[2:]]) if item else ("p", [paragraph]))
-    return found
+            blocks.append(("ul", [paragraph[2:]]) if item else ("p", [paragraph]))
+    return blocks
 
 
 class _Pictures:

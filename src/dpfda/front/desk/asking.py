@@ -19,7 +19,7 @@ from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, named_in, own
 from dpfda.front.desk.opening import Opened, open_file
 from dpfda.front.desk.session import LEDGER, Answer, calendar, desk, go, or_none, page, part, run
-from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
+from dpfda.front.desk.studies import BusyError, Draft, Said, alone, captured
 from dpfda.front.verbs import declared_verbs, published
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
@@ -46,7 +46,7 @@ SHARED = ("groups", "unit", "neighbours", "ledger", "dataset")
 SLIDERS = {"epsilon": (0.01, 20, "log"), UNITS: (20, 100_000, "log whole")}
 
 
-def _asked(name: str) -> Field:
+def _shared_field(name: str) -> Field:
     """What every verb asks, as a field."""
     return f.field_of(options_of(declared_verbs()["mean"])[name])
 
@@ -63,14 +63,14 @@ def opening() -> Answer:
             return go("/protect")
         except DpfdaError as error:
             refused = typed(error)
-    here = {each.name: "" for each in sorted(desk().folder.iterdir()) if each.suffix in EVERY}
-    decimal = replace(_asked("decimal"), choices={".": "1.5", ",": "1,5"})
+    here = {path.name: "" for path in sorted(desk().folder.iterdir()) if path.suffix in EVERY}
+    decimal = replace(_shared_field("decimal"), choices={".": "1.5", ",": "1,5"})
     fields = [own("path", choices=here), own("upload"), decimal, own("public")]
-    asked = Form("/", "Open", {"": fields}, {"decimal": opened.decimal if opened else "."})
-    told = "Go on with {}: {} columns named here, {} not"
-    named = opened and told.format(opened.called, len(opened.header), len(opened.withheld))
+    form = Form("/", "Open", {"": fields}, {"decimal": opened.decimal if opened else "."})
+    words = "Go on with {}: {} columns named here, {} not"
+    named = opened and words.format(opened.called, len(opened.header), len(opened.withheld))
     links = {named: "/protect"} if named else {}
-    return page("opening", refused, links=links, forms=[asked])
+    return page("opening", refused, links=links, forms=[form])
 
 
 def _chosen() -> Opened:
@@ -97,23 +97,23 @@ def _chosen() -> Opened:
 @ASKING.route("/protect", methods=["GET", "POST"])
 def protect() -> Answer:
     """Say what is protected, and where it is charged."""
-    fields, refused = [_asked(name) for name in SHARED], ""
+    fields, refused = [_shared_field(name) for name in SHARED], ""
     values: Stated = {"ledger": LEDGER, **desk().draft.data}
     if request.method == "POST":
         values = f.read_fields(fields, request.form)
         # Before there is an account, whose unit it names for good.
-        told = said(lambda: _found(values)).screened(replace(desk().draft, data=values))
-        told = told if told.status else _opened(values, request.form.get("budget", "").strip())
-        if not told.status:
+        outcome = captured(lambda: _check_groups(values)).screened(replace(desk().draft, data=values))
+        outcome = outcome if outcome.status else _opened(values, request.form.get("budget", "").strip())
+        if not outcome.status:
             desk().draft = replace(desk().draft, data=values)
             return go("/ask")
-        refused = told.refusal
-    asked = Form("/protect", "Go on", {"": [*fields, own("budget")]}, values, named_in(refused, fields))
-    return page("protect", refused, forms=[asked])
+        refused = outcome.refusal
+    form = Form("/protect", "Go on", {"": [*fields, own("budget")]}, values, named_in(refused, fields))
+    return page("protect", refused, forms=[form])
 
 
-def _found(values: Stated) -> int:
-    """Find the column that tells who is protected. Raises ParameterError if it is none of the file."""
+def _check_groups(values: Stated) -> int:
+    """Find the column with the protected unit. Raises ParameterError if the file has none."""
     file = desk().draft.file
     if "groups" in values:
         find_column([*file.header, *file.withheld], str(values["groups"]), "--groups")
@@ -130,9 +130,9 @@ def _opened(values: Stated, budget: str) -> Said:
     except LedgerError as error:
         if not budget:
             return Said(REFUSED, notes=(f"{typed(error)} {WORDS['no_budget']}",))
-        known = {"unit": values.get("groups"), **values, "dataset": dataset, "epsilon": budget}
+        account = {"unit": values.get("groups"), **values, "dataset": dataset, "epsilon": budget}
         names = ("dataset", "epsilon", "unit", "neighbours")
-        return run("ledger create", file, {name: known.get(name) for name in names})
+        return run("ledger create", file, {name: account.get(name) for name in names})
     return Said(0)
 
 
@@ -150,7 +150,7 @@ def ask() -> Answer:
         return go(_missing())
     sketches = KNOWN["sketches"]
     words = {name: verb.words.split("\n\n")[0] for name, verb in published().items()}
-    return page("ask", cards={name: (sketches.get(name, ""), said) for name, said in words.items()})
+    return page("ask", cards={name: (sketches.get(name, ""), text) for name, text in words.items()})
 
 
 @ASKING.route("/ask/<verb>", methods=["GET", "POST"])
@@ -159,17 +159,17 @@ def form(verb: str) -> Answer:
     publication, draft, refused = published().get(verb), desk().draft, ""
     if _missing() or publication is None:
         return go("/ask")
-    fields = f.fields_of(publication.told())
+    fields = f.fields_of(publication.all_options())
     if request.method == "POST":
         name = str(own("name").read(request.form, "") or "")
         chosen = f.read_fields(fields, request.form, name)
         draft = replace(draft, verb=verb, chosen=chosen, name=name)
         tried: Said = desk().tried(draft)
-        refused, told = tried.refusal, tried.answer
+        refused, answer = tried.refusal, tried.answer
         if "live" in request.args:
             if tried.status:
                 return part(unusable=refused, wrong=named_in(refused, fields)), 200
-            return part(answer=f"Nothing is wrong. {told['guarantee']}, {told['protects']}."), 200
+            return part(answer=f"Nothing is wrong. {answer['guarantee']}, {answer['protects']}."), 200
         if not tried.status:
             desk().draft = draft
             return go("/plan")
@@ -178,20 +178,20 @@ def form(verb: str) -> Answer:
     elif draft.name in desk().releases():
         # It was published: what is asked next is another release.
         draft = replace(draft, name=_free(verb))
-    first = f.panels(each for each in fields if each.first)
-    further = [each for each in fields if not each.first]
+    first = f.panels(field for field in fields if field.first)
+    further = [field for field in fields if not field.first]
     shown = {**first, "": [own("name", REQUIRED)], Form.further: further}
     values = {**draft.chosen, "name": draft.name}
     wrong = named_in(refused, fields)
     presets = KNOWN["presets"] if publication.bounded else ()
-    asked = Form(f"/ask/{verb}", "Check, and plan", shown, values, wrong, presets=presets, live=True)
+    questions = Form(f"/ask/{verb}", "Check, and plan", shown, values, wrong, presets=presets, live=True)
     words = publication.words.split("\n\n")[0]
-    return page("form", refused, verb=verb, words=words, forms=[asked], live="check")
+    return page("form", refused, verb=verb, words=words, forms=[questions], live="check")
 
 
 def _free(verb: str) -> str:
     """A name that no release has."""
-    taken = {each.stem for each in desk().folder.iterdir()}
+    taken = {path.stem for path in desk().folder.iterdir()}
     return next(name for k in count(1) if (name := verb if k == 1 else f"{verb}-{k}") not in taken)
 
 
@@ -210,45 +210,45 @@ def plan() -> Answer:
     with alone():
         if "live" in request.args:
             return part(**_expected(_numbers(request.args))), 200
-        known = options_of(declared_verbs()[f"plan {verb}"])
-        points = {"points": "48"} if "points" in known and not {"grid", "id"} & {*chosen} else {}
+        options = options_of(declared_verbs()[f"plan {verb}"])
+        points = {"points": "48"} if "points" in options and not {"grid", "id"} & {*chosen} else {}
         first = {**budget, UNITS: "500", **points}
-        asked = {**first, **_numbers(request.args)}
+        sent = {**first, **_numbers(request.args)}
         fields = [
-            replace(f.field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
+            replace(f.field_of(options[name.replace("-", "_")]), slider=SLIDERS.get(name))
             for name in (*first, *WANTED)
         ]
-        numbers = Form("/plan", "Take this epsilon, and try", {"": fields}, asked, live=True, shows=True)
-        return page("plan", forms=[numbers], live="plan", **_expected(asked))
+        form = Form("/plan", "Take this epsilon, and try", {"": fields}, sent, live=True, shows=True)
+        return page("plan", forms=[form], live="plan", **_expected(sent))
 
 
 def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
     return {name: sent[name].strip() for name in ASKED if sent.get(name, "").strip()}
 
 
-def _expected(asked: Stated) -> Json:
+def _expected(sent: Stated) -> Json:
     """What a plan's page shows."""
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])
     who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
     try:
-        plan, needed = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
+        plan, needed = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **sent}, desk().folder)
         facts = prospects(plan, needed)
     except DpfdaError as error:
-        return {"unusable": typed(error, declared_verbs()[f"plan {draft.verb}"].told())}
-    made = or_none(lambda: example(draft, desk().folder, {UNITS: str(plan.n), **asked}))
+        return {"unusable": typed(error, declared_verbs()[f"plan {draft.verb}"].all_options())}
+    view = or_none(lambda: example(draft, desk().folder, {UNITS: str(plan.n), **sent}))
     expected = facts.pop("Error")
     answer = expected if expected == plan.error_words else f"Expected error: about {expected}"
     facts["Left of the budget"] = str(ledger.remaining(dataset))
     this_year = [row for row in ledger.releases(dataset) if row["time"][:4] == now()[:4]]
     facts["Releases this year"] = calendar(this_year)
-    words = WORDS["no_example" if made is None else "example"]
+    words = WORDS["no_example" if view is None else "example"]
     # Pictures of many plans are drawn when they are opened.
     views = [or_none(plan.view), trade_off(plan)] if "words" in request.args else []
-    drawn = [Picture([each], f"{each.title}. {each.subtitle}.") for each in views if each]
+    drawn = [Picture([view], f"{view.title}. {view.subtitle}.") for view in views if view]
     return {
         "answer": f"{answer[:1].upper()}{answer[1:]}.",
-        "view": made,
+        "view": view,
         "told": [Section("", [words], facts)],
         "further": "The error against epsilon, and the risk as a trade-off",
         "parts": [Section("", picture=picture) for picture in drawn],
@@ -266,11 +266,11 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
         option = options.get(name.replace("-", "_"))
         if option is not None:
             typed += typed_as(option, value, f"--{name}", folder)
-    given = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
-    plan = planning.planned(published()[verb], given)
-    if given.error is None and given.band is None:
+    args = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
+    plan = planning.planned(published()[verb], args)
+    if args.error is None and args.band is None:
         return plan, {}
-    return plan, planning.needed(given, plan, planning.wanted_of(given, plan))
+    return plan, planning.needed(args, plan, planning.wanted_of(args, plan))
 
 
 def prospects(plan: Plan, needed: Mapping[str, object]) -> dict[str, str]:

@@ -33,7 +33,7 @@ MOST = 1_000_000
 VISITS = 4
 CURVE = "made-up curve "
 Columns = dict[str, list[str]]
-# What is said of the real file, and holds of this one.
+# Options about the real file, as they are for this one.
 OWN = {"ledger": None, "dataset": None, "na": None, "decimal": ".", "dates": None, "month": 1}
 
 
@@ -52,7 +52,7 @@ class Shape:
         A public choice to begin with.
     reach : (float, float)
         How far the sliders of the bounds go.
-    made : callable
+    sample : callable
         Takes the share of the domain (m,) and answers with curves (k, m).
     """
 
@@ -62,12 +62,12 @@ class Shape:
     labels: dict[str, str]
     bounds: tuple[float, float]
     reach: tuple[float, float]
-    made: Callable[[Floats], Floats]
+    sample: Callable[[Floats], Floats]
 
     def curves(self, points: int) -> Floats:
         """Different curves (k, points) on an equally spaced grid."""
-        made: Floats = self.made(np.linspace(0.0, 1.0, points))
-        return made
+        curves: Floats = self.sample(np.linspace(0.0, 1.0, points))
+        return curves
 
 
 def even(which: int) -> Floats:
@@ -106,9 +106,9 @@ def _switches(share: Floats) -> Floats:
 def _temperatures(share: Floats) -> Floats:
     from dpfda.datasets import load_temperatures
 
-    known = load_temperatures()
-    hours = known.grid_points[-1] * share
-    return np.array([np.interp(hours, known.grid_points, day) for day in known.values])
+    public = load_temperatures()
+    hours = public.grid_points[-1] * share
+    return np.array([np.interp(hours, public.grid_points, day) for day in public.values])
 
 
 SHAPES = {
@@ -135,30 +135,30 @@ SHAPES = {
     ),
 }  # fmt: skip
 # Everyone's load at shares of a day, of the greatest there is.
-LOADS, GREATEST = SHAPES["load"].made, 4.0
+LOADS, GREATEST = SHAPES["load"].sample, 4.0
 
 
-def example(draft: Draft, folder: Path, asked: Stated) -> View:
+def example(draft: Draft, folder: Path, numbers: Stated) -> View:
     """A release of made-up records at the numbers that were asked for; nothing is charged or kept.
 
     Raises DpfdaError if the verb refuses it, or if there would be too many records.
     """
-    chosen = {name: asked.get(name, value) for name, value in draft.chosen.items()}
+    chosen = {name: numbers.get(name, value) for name, value in draft.chosen.items()}
     release = planned(replace(draft, chosen=chosen), folder)
-    verb, given = release.verb, vars(read_options(release.verb, release.typed))
-    units = int(str(asked["units"]))
-    columns = _named(verb.told(), given, units)
+    verb, values = release.verb, vars(read_options(release.verb, release.typed))
+    units = int(str(numbers["units"]))
+    columns = _named(verb.all_options(), values, units)
     if isinstance(verb.reader, Curves):
-        columns |= _curves(given, int(str(asked.get("points", VISITS))))
+        columns |= _curves(values, int(str(numbers.get("points", VISITS))))
     # Nobody's data are in it: no ledger is theirs.
-    with tempfile.TemporaryDirectory() as made, redirect_stderr(io.StringIO()), already_charged():
-        own = {**OWN, "file": Path(made) / "records.csv", "state": Path(made) / "state"}
-        given |= {name: value for name, value in own.items() if name in given}
-        _write(given, columns, units)
-        said = Given(**given)
-        estimator = verb.estimator(said)
-        table = verb.read(said, estimator)
-        view = verb.reader.release(estimator, table, said).view()
+    with tempfile.TemporaryDirectory() as place, redirect_stderr(io.StringIO()), already_charged():
+        own = {**OWN, "file": Path(place) / "records.csv", "state": Path(place) / "state"}
+        values |= {name: value for name, value in own.items() if name in values}
+        _write(values, columns, units)
+        args = Given(**values)
+        estimator = verb.estimator(args)
+        table = verb.read(args, estimator)
+        view = verb.reader.release(estimator, table, args).view()
     return replace(view, title=f"Made up: {view.title}")
 
 
@@ -167,62 +167,64 @@ def _mixed(which: int) -> Floats:
     return np.asarray(0.6 * even(0) + 0.4 * even(1 + which % 5)).ravel()
 
 
-def _named(options: Iterable[Option], given: Json, units: int) -> Columns:
+def _named(options: Iterable[Option], values: Json, units: int) -> Columns:
     """The columns that options name."""
     columns = Columns()
-    span = ends(Given(**{"domain": None, **given})) or (0.0, 1.0)
-    endings = [*(given.get("causes") or ["1"]), (given.get("censored") or ["0"])[0]]
+    span = ends(Given(**{"domain": None, **values})) or (0.0, 1.0)
+    endings = [*(values.get("causes") or ["1"]), (values.get("censored") or ["0"])[0]]
     for option in options:
-        name, stated = option.name, given[option.name]
+        name, stated = option.name, values[option.name]
         if stated and option.metavar in BESIDE:
             texts = stated if isinstance(stated, list) else [stated]
-            for column, known in read_covariates([x if ":" in x else f"{x}:a,b" for x in texts]).items():
-                columns[column] = _at(known, _mixed(len(columns)))
+            for column, range_ in read_covariates(
+                [x if ":" in x else f"{x}:a,b" for x in texts]
+            ).items():
+                columns[column] = _at(range_, _mixed(len(columns)))
         elif stated and name == "time":
             columns[stated] = _at(span, -np.log(even(1)) * (0.9 - 0.6 * even(0)))
         elif stated and name == "start":
             columns[stated] = _at(span, 0 * even(0))
         elif stated and name in ("event", "outcome"):
-            columns[stated] = _at([*(given.get("codes") or endings)], 1 - _mixed(1))
+            columns[stated] = _at([*(values.get("codes") or endings)], 1 - _mixed(1))
         elif stated and name == "counts":
-            cells = np.arange(1, len(parse_points(given["edges"], "--edges")))
+            cells = np.arange(1, len(parse_points(values["edges"], "--edges")))
             columns[stated] = (units * cells / cells.sum()).astype(int).astype(str).tolist()
     return columns
 
 
-def _at(known: tuple[float, float] | list[str], share: Floats) -> list[str]:
+def _at(limits: tuple[float, float] | list[str], share: Floats) -> list[str]:
     """Numbers at shares of an interval, or labels at shares of their list."""
-    if isinstance(known, list):
-        return [known[int(x * len(known))] for x in share]
-    low, high = known
+    if isinstance(limits, list):
+        return [limits[int(x * len(limits))] for x in share]
+    low, high = limits
     return [f"{low + (high - low) * x:.6g}" for x in share.ravel()]
 
 
-def _curves(given: Json, points: int) -> Columns:
-    """Columns of curves within the bounds; where they lie is said anew, in this file's terms."""
-    grid = None if given["grid"] is None else np.array(parse_points(given["grid"], "--grid"))
-    first, last = span = ends(Given(**given)) or ((0.0, 1.0) if grid is None else (grid[0], grid[-1]))
+def _curves(values: Json, points: int) -> Columns:
+    """Columns of curves within the bounds; their domain is restated in this file's terms."""
+    grid = None if values["grid"] is None else np.array(parse_points(values["grid"], "--grid"))
+    first, last = span = ends(Given(**values)) or ((0.0, 1.0) if grid is None else (grid[0], grid[-1]))
     grid = np.linspace(first, last, points) if grid is None else grid
-    reach = (given.get("l2_bound") or given.get("l1_bound") or given.get("radius") or 1.0) / 2
-    bounds = given.get("bounds") or (-reach / (last - first) ** 0.5, reach / (last - first) ** 0.5)
-    given |= {"domain": given["domain"] and tuple(map(str, span))}
-    if given.get("id") is None:
-        given |= {"grid": ",".join(map(str, grid.tolist())), "columns": f"{CURVE}*"}
+    reach = (values.get("l2_bound") or values.get("l1_bound") or values.get("radius") or 1.0) / 2
+    bounds = values.get("bounds") or (-reach / (last - first) ** 0.5, reach / (last - first) ** 0.5)
+    values |= {"domain": values["domain"] and tuple(map(str, span))}
+    if values.get("id") is None:
+        values |= {"grid": ",".join(map(str, grid.tolist())), "columns": f"{CURVE}*"}
         heights = LOADS((grid - first) / (last - first)) / GREATEST
         return {f"{CURVE}{k}": _at(bounds, height) for k, height in enumerate(heights.T)}
     # A person's visits stand together.
     when = (even(1) + np.arange(VISITS)) / VISITS
-    return {given["time"]: _at(span, when), given["value"]: _at(bounds, LOADS(when) / GREATEST)}
+    return {values["time"]: _at(span, when), values["value"]: _at(bounds, LOADS(when) / GREATEST)}
 
 
-def _write(given: Json, columns: Columns, units: int) -> None:
+def _write(values: Json, columns: Columns, units: int) -> None:
     """Write the file: of so many people, those that were made up come again."""
-    whose, visits = given.get("id") or given["groups"], VISITS if given.get("id") else 1
+    whose, visits = values.get("id") or values["groups"], VISITS if values.get("id") else 1
     records = [*zip(*columns.values(), strict=True)]
-    rows = len(records) if given.get("counts") else units * visits
+    rows = len(records) if values.get("counts") else units * visits
     if rows * len(columns) > MOST:
         raise ParameterError("The example", f"have at most {MOST} numbers", rows * len(columns))
-    with given["file"].open("w", encoding="utf-8", newline="") as table:
+    with values["file"].open("w", encoding="utf-8", newline="") as table:
         writer = csv.writer(table)
         writer.writerow([*([whose] if whose else []), *columns])
         for place, record in enumerate(islice(cycle(records), rows)):

@@ -93,13 +93,13 @@ class Setting:
         ParameterError
             If a choice cannot be used.
         """
-        made: Json = {
+        texts: Json = {
             field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent
         }
-        made |= {name: _number(made[name], name) for name in (*WHOLE, "low", "high") if name in made}
-        setting = cls(**made)
+        texts |= {name: _number(texts[name], name) for name in (*WHOLE, "low", "high") if name in texts}
+        setting = cls(**texts)
         choice(setting.shape, "shape", tuple(SHAPES))
-        if not {"low", "high"} <= {*made} or sent.get("was", setting.shape) != setting.shape:
+        if not {"low", "high"} <= {*texts} or sent.get("was", setting.shape) != setting.shape:
             low, high = SHAPES[setting.shape].bounds
             setting = replace(setting, low=low, high=high)
         return setting.checked()
@@ -164,8 +164,8 @@ class Imagined:
         whole_rounds, rest = divmod(self.setting.curves, len(self.curves))
         times = np.full(len(self.curves), float(whole_rounds))
         times[:rest] += 1
-        kept = np.clip(self.curves, self.setting.low, self.setting.high)
-        free, bounded = (np.average(each, axis=0, weights=times) for each in (self.curves, kept))
+        clipped = np.clip(self.curves, self.setting.low, self.setting.high)
+        free, bounded = (np.average(rows, axis=0, weights=times) for rows in (self.curves, clipped))
         return free, bounded
 
     @cached_property
@@ -182,7 +182,7 @@ class Imagined:
         expected, line = self.plan.expected_error(DRAWS), self._line
         error = 0.0 if expected is None else self.plan.typical(expected.total)
         half = 0.0 if line.lower is None or line.upper is None else np.mean(line.upper - line.lower) / 2
-        found = float(np.sqrt(np.mean((self.release(grid) - bounded) ** 2)))
+        distance = float(np.sqrt(np.mean((self.release(grid) - bounded) ** 2)))
         low, high = self.setting.low, self.setting.high
         outside = float(np.mean((self.curves < low) | (self.curves > high)))
         moved = float(np.max(np.abs(free - bounded)))
@@ -194,7 +194,7 @@ class Imagined:
             )
         return {
             "Expected error": f"about {number(error)} {unit}, root mean square at a point",
-            "This time": f"{number(found)} {unit}, which only made-up curves let us see",
+            "This time": f"{number(distance)} {unit}, which only made-up curves let us see",
             "Band": f"half-width {number(float(half))} {unit} on average; {line.band}",
             "Bounds": cut,
             "Guarantee": f"{self.plan.guarantee}; {self.plan.neighbours.describe(self.shape.unit)}",
@@ -223,14 +223,14 @@ class Imagined:
 
     def commands(self) -> dict[str, str]:
         """What can be typed for the same: what it does, and the command."""
-        said, shape = self.setting, self.shape
+        form, shape = self.setting, self.shape
         low, high = (f"{end:g}" for end in shape.domain_range)
-        chosen = ["--epsilon", said.epsilon, "--bounds", f"{said.low:g}", f"{said.high:g}"]
+        chosen = ["--epsilon", form.epsilon, "--bounds", f"{form.low:g}", f"{form.high:g}"]
         chosen += ["--domain", low, high]
-        chosen += ["--delta", said.delta] if exact(said.delta, "delta") else []
-        chosen += ["--kernel", said.kernel] if said.kernel else []
-        chosen += [] if said.neighbours == "replace-one" else ["--neighbours", said.neighbours]
-        plan = ["dpfda", "plan", "--units", str(said.curves), "--points", str(said.points), *chosen]
+        chosen += ["--delta", form.delta] if exact(form.delta, "delta") else []
+        chosen += ["--kernel", form.kernel] if form.kernel else []
+        chosen += [] if form.neighbours == "replace-one" else ["--neighbours", form.neighbours]
+        plan = ["dpfda", "plan", "--units", str(form.curves), "--points", str(form.points), *chosen]
         mean = ["dpfda", "mean", "curves.csv", *chosen, "--unit", shape.unit]
         mean += ["--x-label", shape.labels["domain"], "--y-label", shape.labels["value"]]
         return {
@@ -251,40 +251,41 @@ def _number(text: str, name: str) -> float:
 @EXPLORING.get("/explore/")
 def explore() -> Answer:
     """Imaginary means of made-up curves, or the part of the page that changes."""
-    whole, setting, values = "live" not in request.args, Setting(), dict(request.args)
+    full, setting, values = "live" not in request.args, Setting(), dict(request.args)
     with alone():
         try:
             setting = Setting.read(request.args)
-            found, values = _found(setting.imagine(), whole or "words" in request.args), setting.sent()
+            shown = _content(setting.imagine(), full or "words" in request.args)
+            values = setting.sent()
         except DpfdaError as error:
-            found = {"unusable": typed(error)}
-        if not whole:
-            return part(**found), 422 if "unusable" in found else 200
-        asked = Form(
+            shown = {"unusable": typed(error)}
+        if not full:
+            return part(**shown), 422 if "unusable" in shown else 200
+        form = Form(
             "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
             hidden={"was": setting.shape}, live=True, method="get",
         )  # fmt: skip
-        text = page("explore", forms=[asked], live="plan", **found)[0]
-    return text, 422 if "unusable" in found else 200
+        text = page("explore", forms=[form], live="plan", **shown)[0]
+    return text, 422 if "unusable" in shown else 200
 
 
-def _found(made: Imagined, words: bool) -> Json:
+def _content(imagined: Imagined, words: bool) -> Json:
     """What the page shows of a release; if wanted what that says of itself."""
-    facts, said = dict(made.facts), sections(made.release.facts) if words else {}
+    facts, texts = dict(imagined.facts), sections(imagined.release.facts) if words else {}
     return {
-        "answer": f"Expected error: {facts.pop('Expected error')}.", "view": made.view(),
+        "answer": f"Expected error: {facts.pop('Expected error')}.", "view": imagined.view(),
         "told": [Section("", facts=facts)],
-        "codes": {what: (what, command) for what, command in made.commands().items()},
+        "codes": {what: (what, command) for what, command in imagined.commands().items()},
         "further": "What such a release would say of itself",
-        "parts": [Section(title, paragraphs) for title, paragraphs in said.items()],
+        "parts": [Section(title, paragraphs) for title, paragraphs in texts.items()],
     }  # fmt: skip
 
 
 def _fields(shape: str) -> list[Field]:
     """What may be chosen; sliders reach as far as the curves need it."""
-    known, titles = options_of(declared_verbs()["plan mean"]), {x: y.title for x, y in SHAPES.items()}
+    options, titles = options_of(declared_verbs()["plan mean"]), {x: y.title for x, y in SHAPES.items()}
     epsilon, points, delta, neighbours = (
-        field_of(known[name]) for name in ("epsilon", "points", "delta", "neighbours")
+        field_of(options[name]) for name in ("epsilon", "points", "delta", "neighbours")
     )
     reach = (*SHAPES[shape].reach, "")
     return [

@@ -74,8 +74,8 @@ class Field:
     @property
     def default(self) -> str:
         """What holds where nothing is filled in."""
-        known = self.option.default
-        return "" if known in (REQUIRED, None) or isinstance(known, bool) else str(known)
+        default = self.option.default
+        return "" if default in (REQUIRED, None) or isinstance(default, bool) else str(default)
 
     @property
     def required(self) -> bool:
@@ -182,8 +182,8 @@ def field_of(option: Option) -> Field:
 
 def own(name: str, default: object = None, **more: object) -> Field:
     """What is asked here and by no option of the command; further as of a `Field`."""
-    told = {**KNOWN["fields"][name], **more}
-    return Field(Option(name, name, help=told.pop("help"), default=default), **told)
+    words = {**KNOWN["fields"][name], **more}
+    return Field(Option(name, name, help=words.pop("help"), default=default), **words)
 
 
 def fields_of(options: Iterable[Option]) -> list[Field]:
@@ -193,7 +193,7 @@ def fields_of(options: Iterable[Option]) -> list[Field]:
 
 def panels(fields: Iterable[Field]) -> dict[str, list[Field]]:
     """Fields by the panel of the help page that has them, which they are ordered by."""
-    return {name: [*each] for name, each in groupby(fields, lambda field: field.option.panel or "")}
+    return {name: [*group] for name, group in groupby(fields, lambda field: field.option.panel or "")}
 
 
 def read_fields(fields: Iterable[Field], sent: Sent, name: str = "") -> dict[str, Value]:
@@ -204,5 +204,5 @@ def read_fields(fields: Iterable[Field], sent: Sent, name: str = "") -> dict[str
 
 def named_in(message: str, fields: Iterable[Field]) -> str | None:
     """The field that a refusal is about."""
-    known = {field.option.flag: field.name for field in fields}
-    return next((known[flag] for flag in FLAG.findall(message) if flag in known), None)
+    flags = {field.option.flag: field.name for field in fields}
+    return next((flags[flag] for flag in FLAG.findall(message) if flag in flags), None)

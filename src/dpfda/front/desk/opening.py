@@ -1,4 +1,4 @@
-"""A file that was opened: where it lies, and the names of its columns, of which alone is told."""
+"""A file that was opened: where it lies, and the names of its columns, which alone are shown."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool 
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
     words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
-    told = tuple(words[:SHOWN])
-    return Opened(path, called, decimal, told, tuple(x for x in labels if x not in {*told}), copied)
+    names = tuple(words[:SHOWN])
+    return Opened(path, called, decimal, names, tuple(x for x in labels if x not in {*names}), copied)
 
 
 def _holds(words: str, name: str) -> bool:
-    """Whether words hold a name by itself, as it is or as Python writes it."""
+    """Whether words contain a name as a word, as it is or as Python writes it."""
     ways = {name.strip(), repr(name)[1:-1], visible(name)} - {""}
     with suppress(ValueError):
         ways |= {str(float(name)), f"{float(name):g}"}
@@ -78,8 +78,8 @@ def _holds(words: str, name: str) -> bool:
         ways = {f"'{name}'"}
     # What is cut off in a message is found by its beginning.
     near = [way for way in ways if way[:TELLING] in words]
-    found = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in near)
-    return bool(found) and re.search(rf"(?<!\w)(?:{found})", words) is not None
+    pattern = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in near)
+    return bool(pattern) and re.search(rf"(?<!\w)(?:{pattern})", words) is not None
 
 
 class Uploads:
@@ -92,13 +92,13 @@ class Uploads:
 
     def __init__(self) -> None:
         for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-            held = _held(left)
-            if held is not None:
+            lock = _lock(left)
+            if lock is not None:
                 shutil.rmtree(left, ignore_errors=True)
-                os.close(held)
-        made = Path(tempfile.mkdtemp())
-        self._held = _held(made)
-        self._folder = made.rename(made.with_name(PREFIX + made.name))
+                os.close(lock)
+        folder = Path(tempfile.mkdtemp())
+        self._lock = _lock(folder)
+        self._folder = folder.rename(folder.with_name(PREFIX + folder.name))
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
@@ -115,29 +115,29 @@ class Uploads:
 
     def clear(self) -> None:
         """Remove what is kept."""
-        for kept in self._folder.iterdir():
-            shutil.rmtree(kept)
+        for entry in self._folder.iterdir():
+            shutil.rmtree(entry)
 
     def close(self) -> None:
         """Remove the folder."""
         with suppress(FileNotFoundError):
             shutil.rmtree(self._folder)
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
-def _held(folder: Path) -> int | None:
+def _lock(folder: Path) -> int | None:
     """An open lock on a folder of this user; None where another has it, or there are no such locks."""
     try:
         import fcntl
 
-        found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (ImportError, OSError):
         return None
     with suppress(OSError):
-        if os.fstat(found).st_uid == os.getuid():
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return found
-    os.close(found)
+        if os.fstat(descriptor).st_uid == os.getuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+    os.close(descriptor)
     return None

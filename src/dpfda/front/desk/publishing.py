@@ -41,21 +41,21 @@ def trial() -> Answer:
     tried = desk().tried(draft)
     if tried.status:
         return page("unfit", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
-    study, told = draft.study(), tried.answer
+    study, answer = draft.study(), tried.answer
     number = desk().publications.offer(Publication(draft, desk().folder))
-    facts = {name.capitalize(): fact for name, fact in told.items() if fact and isinstance(fact, str)}
-    price, button = f"The button charges {told['charge']}.", "Publish"
-    if "left" in told:
-        price, button = WORDS["cost"].format(**told), f"Publish, and charge {told['guarantee']}"
+    facts = {name.capitalize(): fact for name, fact in answer.items() if fact and isinstance(fact, str)}
+    price, button = f"The button charges {answer['charge']}.", "Publish"
+    if "left" in answer:
+        price, button = WORDS["cost"].format(**answer), f"Publish, and charge {answer['guarantee']}"
     typed = WORDS["own_path"].format(draft.file.called) if draft.file.copied else "The same as a command"
     digest = hashlib.sha256(study.encode()).hexdigest()
     codes = {
         "Study": (f"The same as a study, for dpfda run; its SHA-256 is {digest}", study),
         "Command": (typed, command_line(study)),
     }
-    asked = Form("/publish", button, hidden={"number": number}, kind="cost")
+    form = Form("/publish", button, hidden={"number": number}, kind="cost")
     shown = [Section("", facts=facts), Section("", [price])]
-    return page("trial", remarks=tried.remarks, sections=shown, forms=[asked], codes=codes)
+    return page("trial", remarks=tried.remarks, sections=shown, forms=[form], codes=codes)
 
 
 @PUBLISHING.post("/publish")
@@ -75,13 +75,13 @@ def published(number: str) -> Answer:
     if begun is None:
         abort(HTTPStatus.NOT_FOUND)
     # Once: it may be over at any moment.
-    said = begun.said
-    if said is None:
+    outcome = begun.outcome
+    if outcome is None:
         return page("publishing", name=begun.draft.name, progress=begun.progress)
-    if said.status == 0:
+    if outcome.status == 0:
         return go(f"/read/{begun.draft.name}?number={number}")
     links = {"Back to the questions": f"/ask/{desk().draft.verb}", "To the ledger": "/ledger"}
-    return page("stopped", said.refusal, 200, remarks=[WORDS[begun.charged]], links=links)
+    return page("stopped", outcome.refusal, 200, remarks=[WORDS[begun.charged]], links=links)
 
 
 @PUBLISHING.get("/read")
@@ -95,15 +95,15 @@ def read(name: str) -> Answer:
     """A release: picture, words, table; beside another one."""
     release, other = _loaded(name), request.args.get("beside", "")
     begun = desk().publications.begun(request.args.get("number", ""))
-    remarks = [] if begun is None or begun.said is None else begun.said.remarks
+    remarks = [] if begun is None or begun.outcome is None else begun.outcome.remarks
     study, table = desk().folder / f"{name}.toml", or_none(release.table)
     line = or_none(lambda: command_line(study.read_text(encoding="utf-8")))
     with alone():
         report = _report(name, release)
-        whole = report.sections[0]
+        main = report.sections[0]
         facts = {fact.capitalize(): words for fact, words in release.facts.lines().items()}
-        facts |= {"Ledger": whole.facts["Ledger"]} if "Ledger" in whole.facts else {}
-        sections = [replace(whole, facts=facts)]
+        facts |= {"Ledger": main.facts["Ledger"]} if "Ledger" in main.facts else {}
+        sections = [replace(main, facts=facts)]
         if other:
             drawn = {name: release, other: _loaded(other)}
             view = or_none(lambda: together(drawn))
@@ -114,8 +114,8 @@ def read(name: str) -> Answer:
         links |= {"Table (CSV)": "table.csv"} if table else {}
         links |= {"Study, which would do the same": "study.toml"} if line else {}
         links = {words: f"/read/{name}/{file}" for words, file in links.items()}
-        others = {each: f"/read/{name}?beside={each}" for each in desk().releases() if each != name}
-        links |= {f"{name} beside {each}": step for each, step in others.items()}
+        others = {other: f"/read/{name}?beside={other}" for other in desk().releases() if other != name}
+        links |= {f"{name} beside {other}": step for other, step in others.items()}
         sections += [report.appendix] if report.appendix else []
         codes = {"Command": ("The same as a command", line)} if line else {}
         shown: Json = {"sections": sections, "codes": codes, "links": links}
@@ -140,17 +140,17 @@ def _loaded(name: str) -> Release:
 def download(name: str, what: str) -> Answer:
     """A release as a file, and what is made of it at no cost."""
     release = _loaded(name)
-    kept = {"release.json": ".json", "study.toml": ".toml"}
-    made: dict[str, Writer] = {
+    files = {"release.json": ".json", "study.toml": ".toml"}
+    writers: dict[str, Writer] = {
         "picture.png": save_plot, "table.csv": save_table,
         "report.html": lambda release, path: write_text(path, to_html(_report(name, release))),
     }  # fmt: skip
-    if what not in {**kept, **made}:
+    if what not in {**files, **writers}:
         abort(HTTPStatus.NOT_FOUND)
     with tempfile.TemporaryDirectory() as folder, alone():
-        path = desk().released(name, kept[what]) if what in kept else Path(folder) / what
-        if what in made:
-            made[what](release, path)
+        path = desk().released(name, files[what]) if what in files else Path(folder) / what
+        if what in writers:
+            writers[what](release, path)
         # Never shown as a page of the desk's own.
         saved = {"Content-Disposition": f'attachment; filename="{name}-{what}"'}
         return Response(path.read_bytes(), mimetype="application/octet-stream", headers=saved)
@@ -166,37 +166,37 @@ def _report(name: str, release: Release) -> Page:
 @PUBLISHING.route("/ledger", methods=["GET", "POST"])
 def ledger() -> Answer:
     """Budgets and history; a new budget, or a larger one with its reason."""
-    fields, action = {each: _fields(each) for each in ACTIONS}, request.form.get("action", "")
+    fields, action = {verb: _fields(verb) for verb in ACTIONS}, request.form.get("action", "")
     refused = ""
     if action in ACTIONS:
         stated = read_fields(fields[action], request.form)
         refused = "--who must be given: the history names whose decision it was."
         if action == "create" or "who" in stated:
-            said = run(f"ledger {action}", desk().ledger, stated)
-            if not said.status:
+            outcome = run(f"ledger {action}", desk().ledger, stated)
+            if not outcome.status:
                 return go("/ledger")
-            refused = said.refusal
-    kept = Ledger(desk().ledger) if desk().ledger.is_file() else None
+            refused = outcome.refusal
+    book = Ledger(desk().ledger) if desk().ledger.is_file() else None
     forms = [
-        Form("/ledger", each.capitalize(), {"": fields[each]}, hidden={"action": each}, folded=words)
-        for each, words in ACTIONS.items()
+        Form("/ledger", verb.capitalize(), {"": fields[verb]}, hidden={"action": verb}, folded=words)
+        for verb, words in ACTIONS.items()
     ]
-    accounts = [_account(kept, dataset) for dataset in kept.datasets()] if kept else []
-    remarks = [] if kept else ["There is no ledger yet."]
+    accounts = [_account(book, dataset) for dataset in book.datasets()] if book else []
+    remarks = [] if book else ["There is no ledger yet."]
     return page("ledger", refused, forms=forms, remarks=remarks, sections=accounts)
 
 
-def _account(kept: Ledger, dataset: str) -> Section:
+def _account(book: Ledger, dataset: str) -> Section:
     """A data set's budget, its calendar, who raised it and why, and what was charged."""
-    charged = kept.releases(dataset)
-    amounts = {"Budget": kept.budget, "Spent": kept.spent, "Left": kept.remaining}
+    charged = book.releases(dataset)
+    amounts = {"Budget": book.budget, "Spent": book.spent, "Left": book.remaining}
     facts = {name: str(amount(dataset)) for name, amount in amounts.items()}
     facts["Releases by month"] = calendar(charged)
-    return Section(dataset, raises(kept, dataset), facts, rows(charged))
+    return Section(dataset, raises(book, dataset), facts, rows(charged))
 
 
 def _fields(action: str) -> list[Field]:
     """What a verb of the ledger asks; who raises a budget may be left out there, and not here."""
-    known = declared_verbs()[f"ledger {action}"].told()
-    asked = [each for each in known if each.flag and each.name != "as_json"]
-    return [field_of(replace(x, default=REQUIRED) if x.name == "who" else x) for x in asked]
+    options = declared_verbs()[f"ledger {action}"].all_options()
+    stated = [option for option in options if option.flag and option.name != "as_json"]
+    return [field_of(replace(x, default=REQUIRED) if x.name == "who" else x) for x in stated]

@@ -26,7 +26,7 @@ from dpfda.front.desk.studies import BusyError
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"
-# What tells a desk to end; it removes what came through the browser then. A closed terminal is one.
+# Signals that end a desk, which then removes uploaded files. A closed terminal sends one.
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # Seconds that a connection may say nothing.
 SILENCE = 30
@@ -98,16 +98,16 @@ def serve(folder: Path, port: int = 0) -> tuple[BaseWSGIServer, Desk, str]:
     with socket.create_server((LOOPBACK, port)) as bound:
         taken = bound.getsockname()[1]
         desk = Desk(folder, Guard(frozenset(f"{name}:{taken}" for name in (LOOPBACK, "localhost"))))
-        made = make_server(
+        server = make_server(
             LOOPBACK, taken, make_app(desk), threaded=True, request_handler=_Handler, fd=bound.fileno()
         )
-    return made, desk, f"http://{LOOPBACK}:{taken}/open/{desk.guard.token}"
+    return server, desk, f"http://{LOOPBACK}:{taken}/open/{desk.guard.token}"
 
 
 def _end(*_: object) -> NoReturn:
     """End once: what comes after does not break off a release that was charged."""
-    for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -116,20 +116,20 @@ def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
 
     what: "Desk", or "Explorer" to begin with its page.
     """
-    made, desk, link = serve(folder, port)
+    server, desk, link = serve(folder, port)
     link += "?explore" if what == "Explorer" else ""
     # The process's own: what is printed while a release is made is kept for its page.
     out = sys.stdout
-    for each in ENDINGS:
+    for ending in ENDINGS:
         # Who started it with nohup wants it to outlive the terminal.
-        if signal.getsignal(each) != signal.SIG_IGN:
-            signal.signal(each, _end)
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            signal.signal(ending, _end)
     try:
-        with made, suppress(KeyboardInterrupt):
+        with server, suppress(KeyboardInterrupt):
             say(f"{what}: {link}\nOn this machine only; the link works once. Ctrl-C stops it.")
             if browser:
                 webbrowser.open(link)
-            made.serve_forever()
+            server.serve_forever()
     finally:
         if desk.publications.running():
             with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""One run of the desk: its folder, what was said so far, what was begun; and how it shows a page."""
+"""One run of the desk: its folder, the draft so far, what was begun; and how it shows a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dpfda.command.functions import called
 from dpfda.front.desk.fields import KNOWN
 from dpfda.front.desk.opening import Uploads
-from dpfda.front.desk.studies import Draft, Publications, Said, check_name, planned, said
+from dpfda.front.desk.studies import Draft, Publications, Said, captured, check_name, planned
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError
@@ -53,8 +53,8 @@ class Desk:
 
     def tried(self, draft: Draft) -> Said:
         """What a dry run says: nothing is charged, and of the file the header alone is read."""
-        kept = said(lambda: planned(draft, self.folder).call("--dry-run", "--json"))
-        return kept.screened(draft)
+        outcome = captured(lambda: planned(draft, self.folder).call("--dry-run", "--json"))
+        return outcome.screened(draft)
 
     def released(self, name: str, suffix: str = ".json") -> Path:
         """A file of a release; refused where the folder has none."""
@@ -65,14 +65,14 @@ class Desk:
 
     def releases(self) -> list[str]:
         """Names of the releases in the folder that a desk made."""
-        found = sorted(self.folder.glob("*.toml"))
-        return [each.stem for each in found if each.with_suffix(".json").is_file()]
+        studies = sorted(self.folder.glob("*.toml"))
+        return [path.stem for path in studies if path.with_suffix(".json").is_file()]
 
 
 def desk() -> Desk:
     """The desk that is asked."""
-    asked: Desk = g.desk
-    return asked
+    current: Desk = g.desk
+    return current
 
 
 def page(name: str, /, refused: str = "", status: int = 422, **shown: object) -> tuple[str, int]:
@@ -81,9 +81,9 @@ def page(name: str, /, refused: str = "", status: int = 422, **shown: object) ->
     **shown: Of what `step.html` shows, what this page has; and what its first words say.
     """
     title, lead = (text.format(**shown) for text in KNOWN["pages"][name])
-    told = {"title": title, "lead": lead, "refused": refused, "steps": STEPS, "draft": desk().draft}
+    head = {"title": title, "lead": lead, "refused": refused, "steps": STEPS, "draft": desk().draft}
     secrets = {"mark": desk().guard.mark, "nonce": g.nonce}
-    return part("step.html", **told, **secrets, **shown), status if refused else 200
+    return part("step.html", **head, **secrets, **shown), status if refused else 200
 
 
 def part(template: str = "shown.html", **shown: Any) -> str:
@@ -102,7 +102,7 @@ def go(step: str) -> AnyResponse:
 def run(verb: str, file: Path, stated: Mapping[str, object]) -> Said:
     """Run a verb as it is typed, and keep what it says; options that state nothing are left out."""
     options = [str(word) for name, value in stated.items() if value for word in (f"--{name}", value)]
-    return said(lambda: called(declared_verbs()[verb], [str(file), "--json", *options]))
+    return captured(lambda: called(declared_verbs()[verb], [str(file), "--json", *options]))
 
 
 def calendar(charged: Iterable[Charged]) -> str:
@@ -111,10 +111,10 @@ def calendar(charged: Iterable[Charged]) -> str:
     return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"
 
 
-def or_none(made: Callable[[], Made]) -> Made | None:
+def or_none(make: Callable[[], Made]) -> Made | None:
     """What can be made, or None: not all releases have a picture, a table and a study of their own."""
     with suppress(DpfdaError, OSError, ValueError):
-        return made()
+        return make()
     return None
 
 
@@ -151,33 +151,33 @@ class Guard:
         """Whether a link's token is the one, which is used up by it."""
         return _same(token, self.token) and self.taken.acquire(blocking=False)
 
-    def refusal(self, asked: Request) -> HTTPStatus | None:
+    def refusal(self, sent: Request) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
-        host, origin = asked.headers.get("Host", ""), asked.headers.get("Origin")
+        host, origin = sent.headers.get("Host", ""), sent.headers.get("Origin")
         # The link may stand anywhere: its token is the proof.
-        link = asked.path.startswith("/open/")
+        link = sent.path.startswith("/open/")
         sites = ("none", "same-origin", *(("same-site", "cross-site") if link else ()))
-        elsewhere = asked.headers.get("Sec-Fetch-Site", "none") not in sites
+        elsewhere = sent.headers.get("Sec-Fetch-Site", "none") not in sites
         allowed = ("GET",) if link else ("GET", "HEAD", "POST")
         reasons = {
             HTTPStatus.MISDIRECTED_REQUEST: host not in self.hosts,
             HTTPStatus.FORBIDDEN: elsewhere or origin not in (None, f"http://{host}"),
-            HTTPStatus.METHOD_NOT_ALLOWED: asked.method not in allowed,
-            HTTPStatus.NOT_FOUND: not link and not asked.path.startswith(f"{self.place}/"),
-            HTTPStatus.UNAUTHORIZED: not link and not _same(asked.cookies.get(COOKIE, ""), self.session),
+            HTTPStatus.METHOD_NOT_ALLOWED: sent.method not in allowed,
+            HTTPStatus.NOT_FOUND: not link and not sent.path.startswith(f"{self.place}/"),
+            HTTPStatus.UNAUTHORIZED: not link and not _same(sent.cookies.get(COOKIE, ""), self.session),
         }
-        found = next((status for status, refused in reasons.items() if refused), None)
-        return self._posted(asked) if found is None and asked.method == "POST" else found
+        reason = next((status for status, refused in reasons.items() if refused), None)
+        return self._posted(sent) if reason is None and sent.method == "POST" else reason
 
-    def _posted(self, asked: Request) -> HTTPStatus | None:
-        with_file = asked.mimetype == "multipart/form-data" and asked.path == f"{self.place}/"
-        most = asked.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
-        if asked.content_length is None:
+    def _posted(self, sent: Request) -> HTTPStatus | None:
+        with_file = sent.mimetype == "multipart/form-data" and sent.path == f"{self.place}/"
+        most = sent.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
+        if sent.content_length is None:
             return HTTPStatus.LENGTH_REQUIRED
-        if asked.content_length > most:
+        if sent.content_length > most:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         # Browsers say where a post is from.
-        marked = "Origin" in asked.headers and _same(asked.form.get("mark", ""), self.mark)
+        marked = "Origin" in sent.headers and _same(sent.form.get("mark", ""), self.mark)
         return None if marked else HTTPStatus.FORBIDDEN
 
     def admit(self, answer: Response) -> Response:
@@ -186,8 +186,8 @@ class Guard:
         return answer
 
 
-def _same(given: str, known: str) -> bool:
-    return compare_digest(given.encode("utf-8", "surrogatepass"), known.encode())
+def _same(text: str, expected: str) -> bool:
+    return compare_digest(text.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def headers(answer: Response, nonce: str) -> Response:

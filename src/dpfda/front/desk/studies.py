@@ -48,7 +48,7 @@ class Draft:
     def tells(self, words: str) -> bool:
         """Whether words hold a name of a column that is not to be shown, and that was not typed."""
         stated = [self.name, *self.data.values(), *self.chosen.values()]
-        typed = [text for each in stated for text in (each if isinstance(each, list) else [str(each)])]
+        typed = [text for part in stated for text in (part if isinstance(part, list) else [str(part)])]
         return self.opened is not None and self.opened.tells(words, "\n".join(typed))
 
     @property
@@ -115,7 +115,7 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """What a run said: its status, the object that it printed; warnings, notes and errors."""
+    """The outcome of a run: its status, the object that it printed; warnings, notes and errors."""
 
     status: int
     answer: Json = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Said:
     @property
     def remarks(self) -> list[str]:
         """Warnings, and what is worth knowing of the reading."""
-        warnings = [f"Warning: {each}" for each in self.answer.get("warnings", ())]
+        warnings = [f"Warning: {text}" for text in self.answer.get("warnings", ())]
         return [*warnings, *self.answer.get("notes", ())]
 
     def screened(self, draft: Draft) -> Said:
@@ -162,7 +162,7 @@ def alone(patience: float = PATIENCE) -> Iterator[None]:
         ONE.release()
 
 
-def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
+def captured(call: Callable[[], int], patience: float = PATIENCE) -> Said:
     """Run something that prints, and keep what it prints."""
     out, err = io.StringIO(), io.StringIO()
     with alone(patience), redirect_stdout(out), redirect_stderr(err):
@@ -180,14 +180,14 @@ def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
 class Publication:
     """A study that was tried and may be published once.
 
-    said: What came of it, when it is over.
+    outcome: What came of it, when it is over.
     charged: What the ledger says then: free, charged, or unknown, where that could not be found out.
     progress: How many per cent of the file are read.
     """
 
     draft: Draft
     folder: Path
-    said: Said | None = None
+    outcome: Said | None = None
     charged: str = "free"
     progress: int | None = None
     study: str = field(init=False)
@@ -199,10 +199,10 @@ class Publication:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
         WATCHER.set(self.watch)
         try:
-            self.said = said(self._publish, patience=-1).screened(self.draft)
+            self.outcome = captured(self._publish, patience=-1).screened(self.draft)
         except BaseException as error:
             # Some readers end with more than an Exception; its words could hold private values.
-            self.said = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
+            self.outcome = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
 
     def _publish(self) -> int:
         release, before = planned(self.draft, self.folder), self._charges()
@@ -235,15 +235,15 @@ class Publication:
         return len(Ledger(self.folder / file).releases(dataset))
 
     def watch(self, done: int, total: int) -> None:
-        """Note how far the reading is, in no numbers of records: these a release alone tells."""
+        """Note the progress of the reading in per cent: numbers of records may be private."""
         self.progress = 100 * done // total if total else None
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
     """What changes when a file does; None where there is none."""
     with suppress(OSError):
-        found = path.stat()
-        return found.st_size, found.st_mtime_ns, found.st_ino
+        stat = path.stat()
+        return stat.st_size, stat.st_mtime_ns, stat.st_ino
     return None
 
 

@@ -85,12 +85,12 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
         import dp_accounting
     if not releases or not all(isinstance(release, Released) for release in releases):
         raise ParameterError("releases", "be releases, one or more", shown(releases))
-    known = dp_accounting.NeighboringRelation
-    if relation is not None and not isinstance(relation, known):
+    relations = dp_accounting.NeighboringRelation
+    if relation is not None and not isinstance(relation, relations):
         raise ParameterError("relation", "be a NeighboringRelation of dp-accounting", shown(relation))
-    coins = relation is known.REPLACE_ONE
-    made = [_event(dp_accounting, cost, coins) for cost in common(list(releases), None).costs]
-    return made[0] if len(made) == 1 else dp_accounting.ComposedDpEvent(made)
+    coins = relation is relations.REPLACE_ONE
+    events = [_event(dp_accounting, cost, coins) for cost in common(list(releases), None).costs]
+    return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
 
 
 def _event(events: ModuleType, cost: Cost, coins: bool) -> DpEvent:
@@ -108,8 +108,8 @@ def _event(events: ModuleType, cost: Cost, coins: bool) -> DpEvent:
     epsilon = float(loss.epsilon) * CAREFUL
     if coins:
         # A truth that is told with probability 1 - p, else a fair coin: odds (2 - p) / p.
-        told = 2 / (1 + math.exp(epsilon)) if epsilon < LARGEST else 0.0
-        return events.RandomizedResponseDpEvent(told / CAREFUL, 2)
+        share = 2 / (1 + math.exp(epsilon)) if epsilon < LARGEST else 0.0
+        return events.RandomizedResponseDpEvent(share / CAREFUL, 2)
     if isinstance(loss, LaplaceLoss | BlockLoss | BlocksLoss):
         return events.LaplaceDpEvent(1 / epsilon)
     return events.LaplaceDpEvent(1 / (2 * _log_mean(epsilon) * CAREFUL))

@@ -67,7 +67,7 @@ class Site:
         Raises CustodyError if the agreement is not approved, or as the functions of the step.
         """
         folder = Path(self.folder)
-        keys, made = folder / f"{self.name}.keys", folder / f"{self.name}.{step}"
+        keys, path = folder / f"{self.name}.keys", folder / f"{self.name}.{step}"
         for name, content in files.items():
             # Names are this module's: what else a server sends is not written.
             if name in ("agreed.json", "roll.json"):
@@ -75,22 +75,22 @@ class Site:
         if step == "card":
             fresh = Keys.make(self.name, self.units)
             fresh.save(keys)
-            fresh.save_card(made)
+            fresh.save_card(path)
         elif step == "part":
             agreement = Agreement.load(folder / "agreed.json")
             if not self.approve(custodians.words(agreement)):
                 raise CustodyError(f"{self.name} did not approve of the agreement. No part was made.")
             handed = self.records()
-            said = handed if isinstance(handed, tuple) else (handed,)
-            X, groups, y = (*said, None, None)[:3]
+            items = handed if isinstance(handed, tuple) else (handed,)
+            X, groups, y = (*items, None, None)[:3]
             part = custodians.part(agreement, Keys.load(keys), X, groups, y, self.ledger)
-            part.save(made)
+            part.save(path)
         elif step == "answer":
             agreement, roll = Agreement.load(folder / "agreed.json"), Roll.load(folder / "roll.json")
-            custodians.answer(agreement, Kept.load(keys), roll).save(made, overwrite=True)
+            custodians.answer(agreement, Kept.load(keys), roll).save(path, overwrite=True)
         else:
             raise CustodyError("A server must ask for a card, a part or an answer; found another step.")
-        return made.read_bytes()
+        return path.read_bytes()
 
 
 def client_app(site: Callable[[Context], Site]) -> ClientApp:
@@ -105,9 +105,9 @@ def client_app(site: Callable[[Context], Site]) -> ClientApp:
 
     @app.train()  # type: ignore[untyped-decorator]
     def train(message: Message, context: Context) -> Message:
-        asked: Json = dict(message.content[PLACE])
-        made = site(context).respond(str(asked.pop("step")), asked)
-        return Message(RecordDict({PLACE: ConfigRecord({"file": made})}), reply_to=message)
+        files: Json = dict(message.content[PLACE])
+        file = site(context).respond(str(files.pop("step")), files)
+        return Message(RecordDict({PLACE: ConfigRecord({"file": file})}), reply_to=message)
 
     return app
 
@@ -163,8 +163,8 @@ class CustodyStrategy(Strategy):  # type: ignore[misc]
     ) -> Iterable[Message]:
         """Ask every node of the first round for the file of this one."""
         self._nodes = self._nodes or list(grid.get_node_ids())
-        asked = ConfigRecord({"step": STEPS[server_round - 1], **self._files})
-        return [Message(RecordDict({PLACE: asked}), node, "train") for node in self._nodes]
+        content = ConfigRecord({"step": STEPS[server_round - 1], **self._files})
+        return [Message(RecordDict({PLACE: content}), node, "train") for node in self._nodes]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]

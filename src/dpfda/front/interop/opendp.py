@@ -206,34 +206,34 @@ def _measurement(
             release: Release = copied.__sklearn_clone__().fit(*parts).release_
         return release
 
-    made: Measurement = dp.m.make_user_measurement(
+    measurement: Measurement = dp.m.make_user_measurement(
         domain, metric, _measure(dp, guarantee), released, lambda d_in: _lost(guarantee, units(d_in))
     )
-    return made
+    return measurement
 
 
 def _in_floats(estimator: Made) -> Made:
-    """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
-    copied, asked = estimator.__sklearn_clone__(), estimator.asked()
+    """A copy whose guarantee is in floats, at or below what was asked: OpenDP takes no other numbers."""
+    copied, guarantee = estimator.__sklearn_clone__(), estimator.asked()
     return copied.set_params(
-        **{term: Fraction(_rounded(getattr(asked, term), up=False)) for term in asked.terms}
+        **{term: Fraction(_rounded(getattr(guarantee, term), up=False)) for term in guarantee.terms}
     )
 
 
 def _rounded(value: Fraction, up: bool) -> float:
     """The nearest float that is not below, or not above, a number that is not negative."""
-    found = float(value)
-    beyond = Fraction(found) < value if up else Fraction(found) > value
-    return math.nextafter(found, math.inf if up else 0.0) if beyond else found
+    nearest = float(value)
+    beyond = Fraction(nearest) < value if up else Fraction(nearest) > value
+    return math.nextafter(nearest, math.inf if up else 0.0) if beyond else nearest
 
 
 def _measure(dp: ModuleType, guarantee: Guarantee) -> Measure:
-    made: dict[type, Callable[[], Measure]] = {
+    divergences: dict[type, Callable[[], Measure]] = {
         PureDP: dp.max_divergence,
         ApproximateDP: lambda: dp.approximate(dp.max_divergence()),
         ZeroConcentratedDP: dp.zero_concentrated_divergence,
     }
-    return made[type(guarantee)]()
+    return divergences[type(guarantee)]()
 
 
 def _lost(guarantee: Guarantee, units: int) -> Distance:
@@ -248,11 +248,11 @@ def _lost(guarantee: Guarantee, units: int) -> Distance:
 def _rows(data: object, size: int | None, columns: int | None) -> Cells:
     """The data, if they have the public shape that the domain states."""
     values = np.asarray(data, dtype=np.float64)
-    found: Mapping[str, tuple[int | None, int | None]] = {
+    sizes: Mapping[str, tuple[int | None, int | None]] = {
         "rows": (size, len(values)),
         "columns": (columns, values.shape[1] if values.ndim == 2 else None),
     }
-    for what, (wanted, got) in found.items():
+    for what, (wanted, got) in sizes.items():
         if wanted is not None and wanted != got:
             raise DataError(f"The data must have {wanted} {what}, as their domain says; found others.")
     return values
@@ -330,11 +330,11 @@ def as_release(
         If lengths differ, or it is not known what one unit is in the measurement's metric.
     """
     choice(law, "law", ("laplace", "gaussian"))
-    given, who = Domain.of(domain), PrivacyUnit.of(unit)
-    if given.grid_points is None:
+    axis, who = Domain.of(domain), PrivacyUnit.of(unit)
+    if axis.grid_points is None:
         raise ParameterError("domain", "have grid points", "none", "Give Domain(grid_points).")
     means = reals(values, "values")
-    grid = np.asarray(given.grid_points, dtype=np.float64)
+    grid = np.asarray(axis.grid_points, dtype=np.float64)
     if means.shape != grid.shape:
         raise ParameterError("values", f"be {grid.size}, one a grid point", f"shape {means.shape}")
     scales = np.broadcast_to(reals(scale, "scale"), means.shape)
@@ -344,8 +344,8 @@ def as_release(
     count = _divisor(measurement, size, neighbours)
     exponent = PLACES - math.floor(math.log2(float(scales.min()) * count))
     sums = [round(math.ldexp(float(mean) * count, exponent)) for mean in means]
-    widths = tuple(round(math.ldexp(float(each) * count, exponent)) for each in scales)
-    ends = check_domain(given.domain_range, grid)
+    widths = tuple(round(math.ldexp(float(width) * count, exponent)) for width in scales)
+    ends = check_domain(axis.domain_range, grid)
     functions = CosineBasis.on_grid(grid.size, grid, ends) if basis is None else basis
     guarantee = guarantee_of(measurement, one_unit(measurement, neighbours) if d_in is None else d_in)
     certificate = Certificate.charged(
@@ -364,7 +364,7 @@ def as_release(
         center=np.zeros(grid.size),
         noise=GaussianNoise(widths) if law == "gaussian" else KNormNoise((1,) * grid.size, widths),
         certificate=certificate,
-        about={"summary": "mean curve", "standardized": False, **(given.labels or {}), **stamp()},
+        about={"summary": "mean curve", "standardized": False, **(axis.labels or {}), **stamp()},
         synthesis=functions.analysis.T,
     )
 
@@ -383,7 +383,7 @@ def _divisor(measurement: Measurement, size: int | None, neighbours: Neighbours)
 
 
 def shape(domain: InputDomain) -> tuple[int | None, int | None]:
-    """Public size and number of columns of the data; None where they are not said."""
+    """Public size and number of columns of the data; None where they are not stated."""
     name = str(domain)
     if name.startswith("VectorDomain(AtomDomain("):
         return domain.size, None
@@ -398,8 +398,8 @@ def units_at(metric: Metric, neighbours: Neighbours) -> Callable[[int], int]:
     """In how many units data sets at a distance differ."""
     name = str(metric).removesuffix("()")
     if name not in (*CHANGES, *EDITS):
-        known = "change_one_distance, hamming_distance, symmetric_distance or insert_delete_distance"
-        raise ParameterError("input_metric", f"be {known}", name)
+        names = "change_one_distance, hamming_distance, symmetric_distance or insert_delete_distance"
+        raise ParameterError("input_metric", f"be {names}", name)
     if neighbours is Neighbours.REPLACE_ONE:
         return (lambda d_in: d_in) if name in CHANGES else (lambda d_in: d_in // 2)
     return (lambda d_in: 2 * d_in) if name in CHANGES else (lambda d_in: d_in)

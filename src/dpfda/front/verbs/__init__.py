@@ -38,8 +38,8 @@ def _called(module: str) -> str:
 
 def declared_verbs() -> dict[str, Declared]:
     """All verbs by what is typed for them, such as "ledger show"."""
-    found = {**scanned()}
-    groups = {name: verb for name, verb in found.items() if isinstance(verb, Group)}
-    alone = {name: verb for name, verb in found.items() if not isinstance(verb, Group)}
+    listed = {**scanned()}
+    groups = {name: verb for name, verb in listed.items() if isinstance(verb, Group)}
+    alone = {name: verb for name, verb in listed.items() if not isinstance(verb, Group)}
     within = ((name, group.verbs) for name, group in groups.items())
     return alone | {f"{name} {own}": verb for name, verbs in within for own, verb in verbs.items()}

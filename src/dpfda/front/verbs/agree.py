@@ -92,7 +92,7 @@ def agree_on(publication: Publication, bound: str) -> Verb:
     without = LEFT_OUT | ({"columns"} if curves else {"by"})
 
     def options() -> list[Option]:
-        kept = [option for option in publication.told() if option.name not in without]
+        public = [option for option in publication.all_options() if option.name not in without]
         # The statistic of a test is taken of exact sums: its noise has no shares.
         rules = [
             *([POINTS] if curves else []),
@@ -100,7 +100,7 @@ def agree_on(publication: Publication, bound: str) -> Verb:
             COLLUDING,
             THRESHOLD,
         ]
-        return o.told([CARDS, o.CUSTODY_KEYS, *rules, OUT, *kept], publication.homes)
+        return o.arranged([CARDS, o.CUSTODY_KEYS, *rules, OUT, *public], publication.homes)
 
     example = (
         f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
@@ -111,31 +111,32 @@ def agree_on(publication: Publication, bound: str) -> Verb:
     return Verb(name, words, options, partial(_sign, publication), (example,))
 
 
-def _sign(publication: Publication, given: Given) -> None:
+def _sign(publication: Publication, args: Given) -> None:
     """Read the cards, make the agreement and write it."""
     from dpfda.command.files import check_outputs
     from dpfda.front import custodians
     from dpfda.publication.custody import Card, Keys
 
-    check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
-    cards = [Card.load(card) for card in given.cards]
-    missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
-    estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
-    points, secret = getattr(given, "points", None), Keys.load(given.keys)
-    curves = isinstance(publication.reader, Curves) and given.missing != "pooled"
-    if curves and (points or given.grid) is None:
+    check_outputs({"--out": args.out}, {"--keys": args.keys}, args.overwrite)
+    cards = [Card.load(card) for card in args.cards]
+    missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.all_options()}
+    estimator = cast("Estimator", publication.estimator(Given(**missing | vars(args))))
+    points, secret = getattr(args, "points", None), Keys.load(args.keys)
+    curves = isinstance(publication.reader, Curves) and args.missing != "pooled"
+    if curves and (points or args.grid) is None:
         remedy = "All custodians' curves must have so many points: --points 93, or --grid 0:23:1."
         raise ParameterError("--points", "be given, or --grid", "neither", remedy)
-    noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
-    shares = [_named(getattr(given, name, None)) for name in ("weights", "visits")]
-    made = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)
-    if given.dry_run:
+    noise, rules = getattr(args, "noise", "central"), (args.colluding, args.threshold)
+    shares = [_named(getattr(args, name, None)) for name in ("weights", "visits")]
+    signed = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)
+    if args.dry_run:
         # The session and the fingerprint are drawn anew for an agreement that is kept.
-        facts = custodians.words(made).partition("\nsession:")[0]
+        facts = custodians.words(signed).partition("\nsession:")[0]
         say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
         return
-    made.save(given.out, given.overwrite)
-    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians; it is public")
+    signed.save(args.out, args.overwrite)
+    text = custodians.words(signed)
+    say(f"{text}\nwritten: {args.out}\nNext: send it to all custodians; it is public")
 
 
 def _named(written: str | None) -> dict[str, object] | None:

@@ -34,8 +34,8 @@ def answer(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: boo
 
     check_outputs({"--out": out}, {"ROLL": roll, "--keys": keys}, overwrite)
     agreed, called = Agreement.load(agreement), Roll.load(roll)
-    made = custodians.answer(agreed, Kept.load(keys), called)
-    made.save(out, overwrite)
+    reply = custodians.answer(agreed, Kept.load(keys), called)
+    reply.save(out, overwrite)
     say(
         f"{out}, sealed for {agreed.coordinator.name}; it opens nothing but the sum of "
         f"{', '.join(called.present)}, with {agreed.answers - 1} more answer(s)"

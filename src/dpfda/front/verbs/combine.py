@@ -48,18 +48,18 @@ def combine(
         if not isinstance(release, ReleasedFunction | ReleasedPooledMean | CombinedMean):
             raise ParameterError("F.json", "be released mean curves", release._CALLED)
         releases.append(release)
-    whole = releases[0]
+    joint = releases[0]
     for file, other in zip(files[1:], releases[1:], strict=True):
         try:
-            whole = whole.combined(other, apart)
+            joint = joint.combined(other, apart)
         except ParameterError as error:
             name = repr(str(file)) if error.parameter == "other" else error.parameter
             raise error.having(parameter=InPython(name)) from None
-    whole.save(out, overwrite=overwrite)
+    joint.save(out, overwrite=overwrite)
     if as_json:
-        print_json(whole.to_json())
+        print_json(joint.to_json())
     else:
-        tell_files(whole, {"release": str(out)}, as_json)
+        tell_files(joint, {"release": str(out)}, as_json)
 
 
 VERB = Verb.of(combine, o.RELEASED)

@@ -64,24 +64,24 @@ def compose(
     if not charges and not named:
         raise ParameterError("--ledger", "hold at least one release, or F.json be given", "none")
     certificates = [opened(file).certificate for file in named]
-    made = account([*charges, *certificates], kind, delta)
-    repeated = made.repeated[len(charges) :]
+    total = account([*charges, *certificates], kind, delta)
+    repeated = total.repeated[len(charges) :]
     parts = [*zip(named, certificates, repeated, strict=True)]
     if not as_json:
         budget = [] if book is None else [words(*book, listed=True)]
-        say("\n".join([str(made), *budget, *(_words(*part) for part in parts)]))
+        say("\n".join([str(total), *budget, *(_words(*part) for part in parts)]))
         return
-    told: dict[str, object] = {"total": guarantee_to_json(made.total)}
-    if isinstance(made.total, ZeroConcentratedDP):
-        told["approximate"] = guarantee_to_json(made.approximate())
-    told |= {"how": made.how, "neighbours": str(made.neighbours), "privacy_unit": made.unit}
+    report: dict[str, object] = {"total": guarantee_to_json(total.total)}
+    if isinstance(total.total, ZeroConcentratedDP):
+        report["approximate"] = guarantee_to_json(total.approximate())
+    report |= {"how": total.how, "neighbours": str(total.neighbours), "privacy_unit": total.unit}
     if book is not None:
-        told["ledger"] = {"dataset": book[1]} | state(*book, listed=True)
-    told["files"] = [
+        report["ledger"] = {"dataset": book[1]} | state(*book, listed=True)
+    report["files"] = [
         {"file": str(file), "counted_before": again, **_parts(certificate)}
         for file, certificate, again in parts
     ]
-    print_json(told)
+    print_json(report)
 
 
 def _book(file: Path, dataset: str | None) -> tuple[Ledger, str]:
@@ -91,26 +91,26 @@ def _book(file: Path, dataset: str | None) -> tuple[Ledger, str]:
     ledger = Ledger(file)
     names = ledger.datasets()
     if dataset is None and len(names) != 1:
-        found = ", ".join(map(repr, names)) or "none"
+        listed = ", ".join(map(repr, names)) or "none"
         raise ParameterError(
-            "--dataset", "name one of the ledger's data sets", "none", f"It has {found}."
+            "--dataset", "name one of the ledger's data sets", "none", f"It has {listed}."
         )
     return ledger, names[0] if dataset is None else dataset
 
 
 def _words(file: Path, certificate: Certificate, again: bool) -> str:
     stages = zip(certificate.stages, certificate.costs, strict=True)
-    told = "; ".join(f"{stage}, {cost.loss.describe()}" for stage, cost in stages)
+    losses = "; ".join(f"{stage}, {cost.loss.describe()}" for stage, cost in stages)
     counted = " (counted before)" if again else ""
-    return f"{file}: {certificate.guarantee}{counted}\n  {told}"
+    return f"{file}: {certificate.guarantee}{counted}\n  {losses}"
 
 
 def _parts(certificate: Certificate) -> dict[str, object]:
     from dpfda.privacy.certificates import certificate_to_json
 
-    kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
+    names = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
     written = certificate_to_json(certificate)
-    return {name: written[name] for name in kept}
+    return {name: written[name] for name in names}
 
 
 VERB = Verb.of(compose, o.RELEASED)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpfda.datasets import TemperatureCurves
     from dpfda.releases.function import ReleasedFunction
 
-# Degrees Celsius: no hour on record in Seattle lies outside, whatever is in the file.
+# Degrees Celsius: no hour on record in Seattle lies outside.
 BOUNDS = (-20.0, 45.0)
 DOMAIN = (0.0, 23.0)
 LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}
@@ -82,7 +82,7 @@ def _story(
     days, hours = data.values.shape
     low, high = BOUNDS
     gap = release(data.grid_points) - data.values.mean(axis=0)
-    found = float((gap**2).mean() ** 0.5)
+    error = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))
     span = f"[{low:g}, {high:g}] degrees C"
     typed = f"--bounds {low:g} {high:g} --domain 0 23"
@@ -102,7 +102,7 @@ def _story(
         "What error to expect",
         f"  Foretold from public numbers alone: {expected:.2g} degrees C at a typical hour, the middle",
         "  over ordinary curves between these bounds. As these data are public, we may look:",
-        f"  it was {found:.2g}. (With private data nobody may look: that would be another release.)",
+        f"  it was {error:.2g}. (With private data nobody may look: that would be another release.)",
         "",
         "What to try next",
         f"  dpfda show {first}",

@@ -106,8 +106,8 @@ def eval_(
         release, table = (answer, None) if isinstance(answer, Release) else (release, answer)
     if table is None:
         _check_band(release, band, of)
-        made = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
-        table = release._with_predictions(made)
+        plain = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
+        table = release._with_predictions(plain)
         if release._where:
             say(f"values at {release._where}", err=True)
         if release._bandless:
@@ -120,16 +120,16 @@ def eval_(
     elif csv is None:
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release._axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
-        told = {
-            heads.get(name, name): [each if isinstance(each, str) else f"{each:.6g}" for each in column]
+        texts = {
+            heads.get(name, name): [cell if isinstance(cell, str) else f"{cell:.6g}" for cell in column]
             for name, column in columns.items()
         }
-        say(aligned(told))
+        say(aligned(texts))
     else:
         say(f"{so_many(len(next(iter(columns.values()))), 'point')} written to {csv}")
 
 
-def placed(release: Release, given: str) -> Release:
+def placed(release: Release, stated: str) -> Release:
     """A model of covariates at values, "age=40:arm=b"; of a density of two variables that of the other.
 
     Raises
@@ -139,17 +139,17 @@ def placed(release: Release, given: str) -> Release:
     """
     at = getattr(release, "at", None)
     if at is None:
-        conditional = release._given(given)
+        conditional = release._given(stated)
         few = conditional._stated().findings.get("few")
         if few:
             note(str(few))
         return conditional
-    pairs = [each.partition("=") for each in given.split(":")]
+    pairs = [part.partition("=") for part in stated.split(":")]
     if not all(equals for _, equals, _ in pairs):
         words = "be NAME=VALUE, several of them with colons between"
-        raise ParameterError("--given", words, repr(given), "Example: --given age=70:arm=b")
-    made: Release = at({name.strip(): _number_or_word(text.strip()) for name, _, text in pairs})
-    return made
+        raise ParameterError("--given", words, repr(stated), "Example: --given age=70:arm=b")
+    model: Release = at({name.strip(): _number_or_word(text.strip()) for name, _, text in pairs})
+    return model
 
 
 def _number_or_word(text: str) -> float | str:
@@ -174,7 +174,7 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
     if of is None and stated[0] == "noise":
         say(f"band: of the privacy noise alone. {release._unseen}", err=True)
     if of is not None and choice(of, "--of", OFS) not in stated:
-        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release._CALLED}"
+        words = f"be {' or '.join(name for name in OFS if name in stated)} for this {release._CALLED}"
         raise ParameterError("--of", words, of, unstated(release, of))
     if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"
@@ -196,16 +196,15 @@ def _read(path: Path, release: Release) -> Floats:
     source, places = opened_table(path, Stated()), []
     for axis in range(len(release._axes)):
         heads = _heads(release, axis)
-        known = [each for each in heads if each in source.labels]
-        places.append(find_column(source.labels, [*known, heads[0]][0], "--from"))
+        labels = [head for head in heads if head in source.labels]
+        places.append(find_column(source.labels, [*labels, heads[0]][0], "--from"))
     return source.read(places, []).numbers
 
 
 def _derivative(release: Release) -> Release:
-    made = getattr(release, "derivative", None)
-    if made is None:
+    if not hasattr(release, "derivative"):
         raise ParameterError("--derivative", "be left out here", f"a {release._CALLED}")
-    derivative: Release = made()
+    derivative: Release = release.derivative()
     return derivative
 
 
@@ -224,10 +223,10 @@ def _points(text: str, labels: Sequence[str] = ()) -> list[list[float]]:
         try:
             return float(part)
         except ValueError:
-            known = dates[axis] if axis < len(dates) else None
-            if known is None:
+            date = dates[axis] if axis < len(dates) else None
+            if date is None:
                 raise
-            return known.until(part, "--at")
+            return date.until(part, "--at")
 
     # The time of day has colons as well.
     between = None if len(dates) == 1 and dates[0] is not None else ":"
@@ -240,8 +239,8 @@ def _points(text: str, labels: Sequence[str] = ()) -> list[list[float]]:
         raise ParameterError("--at", words, repr(text), f"Example: --at {example}") from None
     counts = sorted({len(point) for point in points})
     if len(counts) > 1:
-        found = " and ".join(map(str, counts))
-        raise ParameterError("--at", "give as many coordinates for every point", found)
+        numbers = " and ".join(map(str, counts))
+        raise ParameterError("--at", "give as many coordinates for every point", numbers)
     return points
 
 

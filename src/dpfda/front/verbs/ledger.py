@@ -52,8 +52,8 @@ def create(
     --------
     dpfda ledger create budget.ledger --dataset scans-2026 --epsilon 3 --unit ID
     """
-    made = _opened(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
-    _tell(made, dataset, as_json)
+    account = _opened(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
+    _tell(account, dataset, as_json)
 
 
 def show(file: Path, *, dataset: str | None = None, as_json: bool = False) -> None:
@@ -129,8 +129,8 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
     --------
     dpfda ledger recover budget.ledger 2 fa.json
     """
-    found = recovered(_opened(file), row, out, overwrite)
-    say(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
+    source = recovered(_opened(file), row, out, overwrite)
+    say(f"{out}: the release of row {row}, which was kept in {source}. Nothing was charged.")
 
 
 def export(file: Path, *, dataset: str | None = None, form: str = "jsonl") -> None:
@@ -163,8 +163,8 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
     from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
     if (epsilon is None) == (rho is None):
-        found = "neither" if rho is None else "both"
-        raise ParameterError("The budget", "be given by --epsilon or by --rho", found)
+        count = "neither" if rho is None else "both"
+        raise ParameterError("The budget", "be given by --epsilon or by --rho", count)
     if rho is not None:
         return ZeroConcentratedDP(exact(rho, "--rho"))
     return guarantee_for(epsilon, delta)

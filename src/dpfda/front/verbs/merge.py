@@ -58,21 +58,21 @@ def merge(
     payer = None if account is None else account.ledger.of(account.dataset)
     read = [read_json(file) for file in parts]
     # What is neither is refused as a part.
-    kinds = [isinstance(held, dict) and held.get("format") == Answer.FORMAT for held in read]
+    kinds = [isinstance(content, dict) and content.get("format") == Answer.FORMAT for content in read]
     answers = [Answer.load(file) for file, answers in zip(parts, kinds, strict=True) if answers]
     handed = [Part.load(file) for file, answers in zip(parts, kinds, strict=True) if not answers]
     if dry_run:
-        there = {each.custodian for each in handed}
+        there = {part.custodian for part in handed}
         absent = [card.name for card in agreed.custodians if card.name not in there]
         estimator = custodians.estimator_of(agreed)
-        asked, relation = estimator.asked(), estimator.settings.unit.relation
+        guarantee, relation = estimator.asked(), estimator.settings.unit.relation
         unit = estimator.settings.unit.called(None)
         facts = {
             "publishes": f"{agreed.summary['name']}, from the parts of {', '.join(sorted(there))}",
             "missing": ", ".join(absent),
-            "guarantee": str(asked),
+            "guarantee": str(guarantee),
             "protects": relation.describe(unit),
-            **foreseen_charge(asked, None, account, relation, unit, ""),
+            **foreseen_charge(guarantee, None, account, relation, unit, ""),
             "writes": ", ".join(str(path) for path in (out, csv, plot) if path is not None),
         }
         tell_dry_run(facts, as_json, ())

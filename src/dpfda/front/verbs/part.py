@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Options of what is agreed on, which a part has not.
 AGREED = (o.PARAMETERS["missing"], o.PARAMETERS["invalid"])
-# What is read as columns, and what must be said of it.
+# Summaries that are read as columns, and what must be stated for each.
 POINTS = {
     "density": "name the columns of the points, with commas",
     "survival": "name the column with the end of each follow-up",
@@ -96,8 +96,8 @@ def part(
         say(f"{custodians.words(agreed)}\nIt is public. Next: compare the fingerprint with the others")
         return
     if keys is None or fingerprint is None or out is None:
-        given = {"--keys": keys, "--fingerprint": fingerprint, "--out": out}
-        lacking = next(flag for flag, value in given.items() if value is None)
+        needed = {"--keys": keys, "--fingerprint": fingerprint, "--out": out}
+        lacking = next(flag for flag, value in needed.items() if value is None)
         raise ParameterError(lacking, "be given with FILE", "none")
     if fingerprint.strip().lower() != agreed.fingerprint:
         raise CustodyError(
@@ -126,8 +126,8 @@ def part(
             )  # fmt: skip
             table, data, labels = _curves(read, estimator, groups, by)
     with _agreed(), located(table):
-        made = custodians.part(agreed, secret, data, table.groups, labels, payer)
-    made.save(out, overwrite)
+        masked = custodians.part(agreed, secret, data, table.groups, labels, payer)
+    masked.save(out, overwrite)
     rest = "is used up"
     if agreed.may_vanish:
         rest = "can do one thing more: keep it, secret, for dpfda answer"
@@ -139,15 +139,15 @@ def part(
 
 @contextmanager
 def _agreed() -> Iterator[None]:
-    """How records are read is said in the agreement: errors that offer to change it say so."""
+    """Errors that offer to change how records are read say that the agreement states it."""
     try:
         yield
     except DataError as error:
         message = typed(error, AGREED)
         if not any(option.flag in message for option in AGREED):
             raise
-        told = " How records are read is agreed: make another (dpfda agree), with this."
-        raise DataError(message + told, error.parameter) from None
+        remedy = " How records are read is agreed: make another (dpfda agree), with this."
+        raise DataError(message + remedy, error.parameter) from None
 
 
 def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Stated) -> Read:
@@ -155,10 +155,10 @@ def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Sta
     from dpfda.records.columns import read_columns
 
     use = "columns" if name == "density" else "time"
-    if not (found := named[use]):
+    if not (names := named[use]):
         raise ParameterError(f"--{use}", POINTS[name], "none")
     # Of survival one column: what is beyond it would be left out in silence.
-    numbers = [(use, column) for column in (found.split(",") if name == "density" else [found])]
+    numbers = [(use, column) for column in (names.split(",") if name == "density" else [names])]
     beside = [(use, column) for use in ("groups", "event") if (column := named[use])]
     table = read_columns(file, numbers, beside, stated)
     data = table.numbers if name == "density" else table.numbers[:, 0]
@@ -172,9 +172,9 @@ def _curves(
     from dpfda.spine.memberships import stated_covariates
 
     stated = getattr(estimator, "covariates", None)
-    known = stated_covariates(stated) if stated else ()
-    numbers = [("covariates", each.name) for each in known if each.bounds is not None]
-    labels = [("covariates", each.name) for each in known if each.bounds is None]
+    covariates = stated_covariates(stated) if stated else ()
+    numbers = [("covariates", x.name) for x in covariates if x.bounds is not None]
+    labels = [("covariates", x.name) for x in covariates if x.bounds is None]
     labels += [("--by", by)] if by else []
     table = read(groups=groups, numbers=numbers, labels=labels)
     names = [name for _, name in (*numbers, *labels)]

@@ -70,7 +70,7 @@ FILLED = (
         "function, for errors and bands alone. Example: --span 30", o.MODEL, float, None,
     ),
 )  # fmt: skip
-# What is said of the data that are to come, by the verb that publishes them.
+# Expectations about future data, by the verb that publishes them.
 EXPECTED = {
     "survival": (
         Option("late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",
@@ -95,18 +95,18 @@ def plan_of(publication: Publication) -> Verb:
     """The plan of what a verb publishes, as a verb: its options are public ones of that verb."""
     words = publication.words.removeprefix("Publish ")
     what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
-    said = WORDS.format(what=what, table=MEAN if publication.name == "mean" else "")
+    text = WORDS.format(what=what, table=MEAN if publication.name == "mean" else "")
     options, run = partial(_options, publication), partial(_say, publication)
-    return Verb(publication.name, said, options, run, publication.plans)
+    return Verb(publication.name, text, options, run, publication.plans)
 
 
 def _options(publication: Publication) -> list[Option]:
     """The public options of the verb, and those of a plan."""
-    known = {option.name: option for option in publication.reader.options}
+    own = {option.name: option for option in publication.reader.options}
     public = [
-        replace(known[name], panel=o.CURVE, default=None if name == "by" else known[name].default)
+        replace(own[name], panel=o.CURVE, default=None if name == "by" else own[name].default)
         for name in publication.reader.public
-        if name in known
+        if name in own
     ]
     chosen = [
         replace(option, default=None) if name == "epsilon" else option
@@ -115,14 +115,14 @@ def _options(publication: Publication) -> list[Option]:
     ]
     curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
     expected = EXPECTED.get(publication.name, ())
-    return o.told((*OWN, *chosen, *public, *curves, *expected, *WRITTEN), publication.homes)
+    return o.arranged((*OWN, *chosen, *public, *curves, *expected, *WRITTEN), publication.homes)
 
 
-def _say(publication: Publication, given: Given) -> None:
+def _say(publication: Publication, args: Given) -> None:
     """Say what to expect, or what is needed."""
     from dpfda.command.planning import answer
 
-    answer(publication, given)
+    answer(publication, args)
 
 
 VERB = Group(

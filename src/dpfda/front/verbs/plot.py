@@ -74,8 +74,8 @@ def plot(
         if len(releases) > 1:
             raise ParameterError("--given", "be of one release", f"{len(releases)} files")
         ((_, release),) = releases.items()
-        each = [place.strip() for place in given.split(",")]
-        releases = {place: placed(release, place) for place in each}
+        places = [place.strip() for place in given.split(",")]
+        releases = {place: placed(release, place) for place in places}
     if len(releases) == 1 and not difference:
         drawn = next(iter(releases.values())).plot
     else:
@@ -89,20 +89,20 @@ def together(releases: dict[str, Release]) -> View:
     """One view of one release; the lines of several in one, named by their files."""
     from dpfda.views import Curve
 
-    views = {name: release.view() for name, release in releases.items()}
+    views = {name: item.view() for name, item in releases.items()}
     curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
     if len(curves) < len(views):
         raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
     axes = {(view.x_label, view.y_label) for view in curves.values()}
     if len(axes) > 1:
-        found = "; ".join(sorted(f"{x!r} and {y!r}" for x, y in axes))
-        raise ParameterError("F.json", "have the same axes where several are drawn in one", found)
+        pairs = "; ".join(sorted(f"{x!r} and {y!r}" for x, y in axes))
+        raise ParameterError("F.json", "have the same axes where several are drawn in one", pairs)
     lines = [
         replace(line, label=name if len(view.lines) == 1 else f"{name}: {line.label}")
         for name, view in curves.items()
         for line in view.lines
     ]
-    title = "; ".join(f"{name}: {each._subject} of {each._of_whom}" for name, each in releases.items())
+    title = "; ".join(f"{name}: {item._subject} of {item._of_whom}" for name, item in releases.items())
     parts = [view.shown for view in curves.values() if view.shown is not None]
     shown = None
     if len(parts) == len(curves):
@@ -111,12 +111,12 @@ def together(releases: dict[str, Release]) -> View:
         next(iter(curves.values())),
         lines=tuple(lines),
         title=title,
-        subtitle=_each(releases),
+        subtitle=_promises(releases),
         shown=shown,
     )
 
 
-def _each(releases: dict[str, Release]) -> str:
+def _promises(releases: dict[str, Release]) -> str:
     """What each of several releases promises, which is not what they promise together."""
     guarantees = dict.fromkeys(str(release.guarantee) for release in releases.values())
     return f"each published under {' or '.join(guarantees)}"
@@ -136,11 +136,11 @@ def _difference(releases: dict[str, Release]) -> View:
     if len({release.domain_range for release in pair}) > 1:
         ends = " and ".join(str(release.domain_range) for release in pair)
         raise ParameterError("--difference", "be of curves on one domain", ends)
-    made = ReleasedDifference(pair[0], pair[1], (first, second))
-    if not made._is_line:
+    gap = ReleasedDifference(pair[0], pair[1], (first, second))
+    if not gap._is_line:
         words = "be of two default means of curves between bounds"
         raise ParameterError("--difference", words, "other estimates", "Use dpfda compare.")
-    return replace(made.view(), subtitle=_each(releases))
+    return replace(gap.view(), subtitle=_promises(releases))
 
 
 VERB = Verb.of(plot, o.RELEASED)

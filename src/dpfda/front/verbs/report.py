@@ -60,7 +60,7 @@ def report(
     from dpfda.views.languages import Language
     from dpfda.views.page import to_html
 
-    said = Language(language)
+    chosen = Language(language)
     inputs = {str(file): file for file in files}
     if len(inputs) != len(files):
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
@@ -70,11 +70,11 @@ def report(
         raise ParameterError("--out", "end in .html", repr(str(out)), "A browser prints it as PDF.")
     check_outputs({"--out": out, "--registry": registry}, inputs, overwrite, page=True)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
-    releases = {name: relabelled(each, x_label, y_label) for name, (each, _) in read.items()}
-    hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
+    releases = {name: relabelled(release, x_label, y_label) for name, (release, _) in read.items()}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, (_, content) in read.items()}
     charged = None if ledger is None else where_charged(ledger, releases)
     page = report_page(releases, hashes, charged, delta, title)
-    written = {out: to_html(page, said.name)}
+    written = {out: to_html(page, chosen.name)}
     if registry is not None:
         with needed("pyyaml", "report", "--registry"):
             import yaml
@@ -91,10 +91,10 @@ def where_charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
 
     ledger = Ledger(path)
     latest = {row.dataset: row for row in ledger.history()}
-    found = {row["release"]: row for row in ledger.releases()}
+    rows = {row["release"]: row for row in ledger.releases()}
 
     def words(release: Release) -> str:
-        row = found.get(release.certificate.identity)
+        row = rows.get(release.certificate.identity)
         if row is None:
             return f"{path.name} has no row for this release"
         # The row has the budget of its day, which may have been raised since.

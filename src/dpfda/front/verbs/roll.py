@@ -32,11 +32,11 @@ def roll(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite
 
     check_outputs({"--out": out}, {"--agreement": agreement, "--keys": keys}, overwrite)
     agreed, secret = Agreement.load(agreement), Keys.load(keys)
-    made = custodians.roll(agreed, [Part.load(part) for part in parts], secret)
-    made.save(out, overwrite)
-    absent = [card.name for card in agreed.custodians if card.name not in made.present]
+    signed = custodians.roll(agreed, [Part.load(part) for part in parts], secret)
+    signed.save(out, overwrite)
+    absent = [card.name for card in agreed.custodians if card.name not in signed.present]
     say(
-        f"in:  {', '.join(made.present)}\nout: {', '.join(absent) or 'nobody'}\nwritten: {out}\n"
+        f"in:  {', '.join(signed.present)}\nout: {', '.join(absent) or 'nobody'}\nwritten: {out}\n"
         f"Next: send it to all custodians; {agreed.answers} must answer it (dpfda answer). It is public"
     )
 

@@ -13,7 +13,7 @@ import typer
 
 from dpfda.command import options as o
 from dpfda.command.functions import Declared, Verb, called
-from dpfda.command.running import BEFORE, quietly, say
+from dpfda.command.running import BEFORE, QUIET, say
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 
@@ -50,17 +50,17 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     """
     releases = releases_of(_read(study), study.parent)
     if rest:
-        releases = [each for each in releases if not each.out.exists()]
+        releases = [release for release in releases if not release.out.exists()]
     digest = hashlib.sha256(study.read_bytes()).hexdigest()
     say(f"{study}: {so_many(len(releases), 'release')}, SHA-256 {digest}")
     before = BEFORE.set({})
     try:
-        for each in releases:
-            each.run("--dry-run", quiet=not dry_run)
+        for release in releases:
+            release.run("--dry-run", quiet=not dry_run)
     finally:
         BEFORE.reset(before)
-    for each in () if dry_run else releases:
-        each.run()
+    for release in () if dry_run else releases:
+        release.run()
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,11 @@ class Planned:
         """Run the verb; a refusal names the release and stops the study."""
         if not quiet:
             say(f"release {self.place}: dpfda {self.verb.name} .. --out {self.out}")
-        with quietly(quiet):
+        before = QUIET.set(quiet)
+        try:
             status = self.call(*more)
+        finally:
+            QUIET.reset(before)
         if status:
             say(f"release {self.place} of the study ({self.verb.name}) stopped it", err=True)
             raise typer.Exit(status)
@@ -95,25 +98,25 @@ def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
     """
     from dpfda.front.verbs import published
 
-    known = published()
+    verbs = published()
     data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
     if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
         words = "have one table [data] and one or more [[release]], and no other"
-        given = {DATA: data, RELEASE: releases}
-        lacking = [f"no {name}" for name, value in given.items() if not value]
-        found = ", ".join([*written, *lacking]) or "others"
-        raise ParameterError("STUDY.toml", words, found, "See dpfda run --help for an example.")
+        tables = {DATA: data, RELEASE: releases}
+        lacking = [f"no {name}" for name, value in tables.items() if not value]
+        others = ", ".join([*written, *lacking]) or "others"
+        raise ParameterError("STUDY.toml", words, others, "See dpfda run --help for an example.")
     if not isinstance(data.get("file"), str):
         raise ParameterError("[data] file", "name the file with the records", _shown(data.get("file")))
     named, files, planned = {"file"}, set[Path](), list[Planned]()
     for place, own in enumerate(releases, 1):
         where = f"[[release]] {place}"
         verb = own.pop("verb", None) if isinstance(own, dict) else None
-        if not isinstance(verb, str) or verb not in known:
-            raise ParameterError(f"{where} verb", f"be one of {', '.join(known)}", _shown(verb))
+        if not isinstance(verb, str) or verb not in verbs:
+            raise ParameterError(f"{where} verb", f"be one of {', '.join(verbs)}", _shown(verb))
         if not isinstance(own.get("out"), str):
             raise ParameterError(f"{where} out", "name a file to write", _shown(own.get("out")))
-        options = options_of(known[verb])
+        options = options_of(verbs[verb])
         shared = {name: value for name, value in data.items() if name != "file"}
         fitting = {name: value for name, value in shared.items() if _plain(name) in options}
         named |= {*options}
@@ -128,7 +131,7 @@ def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
         if out.resolve() in files:
             raise ParameterError(f"{where} out", "be another file than one above", _shown(own["out"]))
         files.add(out.resolve())
-        planned.append(Planned(known[verb], typed, out, place))
+        planned.append(Planned(verbs[verb], typed, out, place))
     for name in data:
         # What no verb reads would be left out in silence, such as a misspelt name of groups.
         if _plain(name) not in named:
@@ -139,8 +142,8 @@ def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
 
 def options_of(verb: Declared) -> dict[str, Option]:
     """Options of a verb by what each is called in a study: as it is typed, or by the parameter."""
-    named = [option for option in verb.told() if option.flag]
-    return {name: each for each in named for name in (_plain(each.flag.lstrip("-")), each.name)}
+    named = [option for option in verb.all_options() if option.flag]
+    return {name: option for option in named for name in (_plain(option.flag.lstrip("-")), option.name)}
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -168,12 +171,12 @@ def typed_as(option: Option, value: object, where: str, folder: Path) -> list[st
     many = len(get_args(option.type)) if get_origin(option.type) is tuple else 0
     if many and len(values) != many:
         raise ParameterError(where, f"have {many} values, [{option.metavar}]", _shown(value))
-    if not values or not all(isinstance(each, str | int | float) for each in values):
+    if not values or not all(isinstance(item, str | int | float) for item in values):
         raise ParameterError(
             where, "be text, a number, true or false, or a list of these", _shown(value)
         )
     paths = option.type is Path or option.type == list[Path]
-    words = [_path(folder, str(each)) if paths else str(each) for each in values]
+    words = [_path(folder, str(item)) if paths else str(item) for item in values]
     if option.type in (list[str], list[float], list[Path]):
         return [part for word in words for part in (option.flag, word)]
     return [option.flag, *words]

@@ -23,8 +23,8 @@ def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
     release = opened(file)
     if as_json:
         warnings = Language(language).all(release._warnings())
-        told = {"warnings": warnings, "report": release.describe(language)}
-        print_json(release.facts.to_json() | told)
+        words = {"warnings": warnings, "report": release.describe(language)}
+        print_json(release.facts.to_json() | words)
     else:
         say(release.describe(language))
 

@@ -86,11 +86,11 @@ class MonthCurves(Curves):
 class Monthly(Publication):
     """Months: what was chosen for the first one need not be typed again."""
 
-    def told(self) -> list[Option]:
+    def all_options(self) -> list[Option]:
         panels = (o.PRIVACY, o.BOUND, o.CURVE, o.READING)
         return [
-            option.kept() if option.panel in panels and option.name not in ANEW else option
-            for option in super().told()
+            option.remembered() if option.panel in panels and option.name not in ANEW else option
+            for option in super().all_options()
         ]
 
     def run(self, given: Given) -> None:
@@ -103,7 +103,7 @@ class Monthly(Publication):
             raise other_parameters(f"groups {own!r} in the place of {first!r}")
         # Of a state nothing else is an option; a budget that is typed is the whole one.
         anew = {*given.typed, *(BUDGET if {*given.typed} & {*BUDGET} else ())}
-        kept = {option.name for option in self.told() if option.standing is not REQUIRED} - anew
+        kept = {option.name for option in self.all_options() if option.standing is not REQUIRED} - anew
         super().run(Given(**vars(given) | {name: before[name] for name in kept & before.keys()}))
 
     def estimator(self, given: Given) -> Summary:

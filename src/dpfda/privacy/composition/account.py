@@ -39,7 +39,7 @@ from dpfda.privacy.guarantees import (
 
 Bound = tuple[Fraction, str]
 
-# The delta at which a zero-concentrated total is told, where nobody named one.
+# The default delta at which a zero-concentrated total is stated.
 USUAL_DELTA = Fraction(1, 10**6)
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
@@ -102,14 +102,14 @@ class Account:
         """
         return _approximate(self.costs, _target(self.costs, delta))[0]
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The total in words; a zero-concentrated one also as epsilon at a delta of 1e-6."""
         if not isinstance(self.total, ZeroConcentratedDP):
             return str(self.total)
         return f"{self.total}, which gives {self.approximate()}"
 
     def __str__(self) -> str:
-        lines = [self.told(), f"  how:        {self.how}"]
+        lines = [self.in_words(), f"  how:        {self.how}"]
         if self.neighbours is not None:
             lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
         if self.foreseen is not None:
@@ -118,8 +118,8 @@ class Account:
         lines.append(f"  risk:       {self.attack_risk()}")
         for cost in (cost.drawn or cost for cost in self.costs):
             bare = cost.loss == loss_of(cost.guarantee)
-            known = "whose law is not known" if bare else cost.loss.describe()
-            lines.append(f"  - {cost.guarantee}, {known}")
+            law = "whose law is not known" if bare else cost.loss.describe()
+            lines.append(f"  - {cost.guarantee}, {law}")
         if self.again:
             are, count = "are derivatives, parts or copies", "count"
             if self.again == 1:
@@ -197,15 +197,15 @@ def account(
     items = [_item(release) for release in listed]
     if not items:
         raise ParameterError("releases", "hold at least one release", "none")
-    found = common(items, neighbours)
-    costs = found.costs
-    asked, kind = kind, _default_kind(costs, delta) if kind is None else kind
+    joint = common(items, neighbours)
+    costs = joint.costs
+    stated, kind = kind, _default_kind(costs, delta) if kind is None else kind
     choice(kind, "kind", tuple(KINDS))
     foreseen: Guarantee | None = None
     if delta is not None and kind != "approximate":
         raise ParameterError("delta", f"be $none for a total of kind {kind!r}", repr(delta))
-    if asked is None and delta is None and found.charged == 1:
-        # One release: its guarantee, and not what else can be said of the same noise.
+    if stated is None and delta is None and joint.charged == 1:
+        # One release: its own guarantee, not a conversion of it.
         total: Guarantee = added([cost.guarantee for cost in costs])
         how = "the guarantee of one release"
     elif kind == "approximate":
@@ -217,7 +217,7 @@ def account(
         total, how = PureDP(_sum(map(_pure, costs))), "basic composition: epsilons add"
     else:
         total, how = ZeroConcentratedDP(_sum(map(_zero_concentrated, costs))), _rho_words(costs)
-    return Account(total, costs, how, found.neighbours, found.unit, found.repeated, foreseen)
+    return Account(total, costs, how, joint.neighbours, joint.unit, joint.repeated, foreseen)
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:
@@ -315,8 +315,8 @@ def _the_less(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP, s
     """
     if _sum(map(_delta, costs)) > target / 2:
         return _in_hindsight(costs, target)
-    made = [_in_hindsight(costs, target / 2), _approximate(costs, target / 2)]
-    total, how = min(made, key=lambda each: each[0].epsilon)
+    bounds = [_in_hindsight(costs, target / 2), _approximate(costs, target / 2)]
+    total, how = min(bounds, key=lambda bound: bound[0].epsilon)
     return ApproximateDP(total.epsilon, target), how
 
 

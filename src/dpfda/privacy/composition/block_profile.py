@@ -96,9 +96,9 @@ def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction
     if dimension > LARGEST:
         rho = length**2 / (2 * dimension)
         return min(simple, zcdp_delta(rho, epsilon)) if epsilon else simple
-    found = _profile(dimension, length, epsilon)
+    profile = _profile(dimension, length, epsilon)
     with precision(BITS):
-        return simple if found is None else min(upper_end(found), simple)
+        return simple if profile is None else min(upper_end(profile), simple)
 
 
 def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:
@@ -123,8 +123,8 @@ def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:
     start = epsilon + Fraction(float(estimated_gaps(dimension, float(epsilon), float(delta))))
     step = start / 2**40
     while True:
-        found = _profile(dimension, start + step, epsilon)
-        if found is not None and upper_end(-found) <= -delta:
+        profile = _profile(dimension, start + step, epsilon)
+        if profile is not None and upper_end(-profile) <= -delta:
             return start + step
         step *= 2
 
@@ -137,9 +137,9 @@ def _profile(dimension: int, length: Fraction, epsilon: Fraction) -> arb | None:
     bits = BITS
     while bits <= MOST_BITS:
         with precision(bits):
-            found = _enclosed(dimension, length, epsilon, bits)
-            if found.rel_accuracy_bits() >= CORRECT:
-                return found
+            value = _enclosed(dimension, length, epsilon, bits)
+            if value.rel_accuracy_bits() >= CORRECT:
+                return value
         bits *= 2
     return None
 
@@ -155,14 +155,14 @@ def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) ->
         half = end * t / 2
         sine, cosine = half.sin(), half.cos()
         square = sine * sine
-        whole = 2 * sine * cosine
-        return (height - r * square).sinh() * whole ** (dimension - 2) * (first + second * whole * whole)
+        full = 2 * sine * cosine
+        return (height - r * square).sinh() * full ** (dimension - 2) * (first + second * full * full)
 
     # Errors are asked for in proportion to the integrand's size: its ends fall off like t^(M-2).
     size = max(abs(integrand(acb(k) / PROBES, False)) for k in range(1, PROBES))
     small = arb(2) ** (8 - bits)
-    found = acb.integral(integrand, 0, 1, rel_tol=small, abs_tol=small * size)
-    return 2 * (enclosed(epsilon) / 2).exp() * end * found.real
+    integral = acb.integral(integrand, 0, 1, rel_tol=small, abs_tol=small * size)
+    return 2 * (enclosed(epsilon) / 2).exp() * end * integral.real
 
 
 @lru_cache(maxsize=256)
@@ -207,9 +207,9 @@ def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Flo
     with np.errstate(over="ignore", invalid="ignore"):
         first = (size - 1) / 2 * np.exp(front + _log_bessel(half, rho) + logs)
         second = rho / 2 * np.exp(front + _log_bessel(half - 1, rho) + logs) * np.sin(psi) ** 2
-    found = np.nan_to_num((first + second) * end / 2) @ WEIGHTS / math.sqrt(math.pi)
+    total = np.nan_to_num((first + second) * end / 2) @ WEIGHTS / math.sqrt(math.pi)
     laplace = -np.expm1(-height[..., 0])
-    return np.asarray(np.where(size[..., 0] == 1, laplace, found))
+    return np.asarray(np.where(size[..., 0] == 1, laplace, total))
 
 
 def _log_bessel(order: Floats, x: Floats) -> Floats:
@@ -218,7 +218,7 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
     DLMF 10.41.4 with three terms, whose error there is below 1e-7.
     """
     with np.errstate(over="ignore", divide="ignore"):
-        known = scipy.special.kve(order, x)
+        bessel = scipy.special.kve(order, x)
         safe = np.maximum(order, 1.0)
         z = x / safe
         root = np.hypot(1.0, z)
@@ -230,8 +230,8 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
             + (81 * p**2 - 462 * p**4 + 385 * p**6) / (1152 * safe**2)
         )
         large = x - safe * eta - np.log(root) / 2 + np.log(np.pi / (2 * safe)) / 2 + np.log(corrections)
-        usual = np.log(np.where(np.isfinite(known), known, 1.0))
-    return np.asarray(np.where(np.isfinite(known), usual, large))
+        usual = np.log(np.where(np.isfinite(bessel), bessel, 1.0))
+    return np.asarray(np.where(np.isfinite(bessel), usual, large))
 
 
 @lru_cache(maxsize=256)

@@ -268,7 +268,7 @@ class Charged(HasCaveats, Protocol):
 
     @property
     def charges(self) -> tuple[tuple[str, str, Cost], ...]:
-        """Of each stage: what tells its charge from all others, ending with the cost."""
+        """The key of each stage's charge, ending with the cost."""
 
     @property
     def neighbours(self) -> Neighbours: ...
@@ -314,7 +314,7 @@ class Charge:
 
     @property
     def charges(self) -> tuple[tuple[str, str, Cost], ...]:
-        """Of each stage, what tells its charge from all others."""
+        """The key of each stage's charge."""
         return tuple((self.identity, f"{i}", cost) for i, cost in enumerate(self.costs))
 
 
@@ -350,38 +350,39 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     check_covered(certificates)
     unit = _one_unit({certificate.unit for certificate in certificates if certificate.unit})
     relations = {certificate.neighbours for certificate in certificates}
-    given = None if neighbours is None else Neighbours.parse(neighbours)
+    stated = None if neighbours is None else Neighbours.parse(neighbours)
     bare = len(certificates) < len(items)
-    if bare and given is None:
+    if bare and stated is None:
         if len(relations) > 1:
             raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
-        given = next(iter(relations), None)
-    if bare and given is not None:
-        relations.add(given)
+        stated = next(iter(relations), None)
+    if bare and stated is not None:
+        relations.add(stated)
     mixed = len(relations) > 1
     costs: list[Cost] = []
     seen: set[tuple[str, str, Cost]] = set()
-    whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
+    rows = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
     repeated: list[bool] = []
     for item in items:
-        own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
-        held = () if isinstance(item, Charge) else whole
+        own = item.certificate.neighbours if isinstance(item, Released) else stated
+        parts = _parts(item)
+        counted = () if isinstance(item, Charge) else rows
         new = [
             cost for key, cost in parts
-            if key is None or (key not in seen and (key[0], cost) not in held)
+            if key is None or (key not in seen and (key[0], cost) not in counted)
         ]  # fmt: skip
         seen |= {key for key, _ in parts if key is not None}
         repeated.append(not new)
         convert = mixed and own is Neighbours.ADD_REMOVE
         costs += [cost.for_replace_one() for cost in new] if convert else new
     relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
-    identities = {charge[0] for made in certificates for charge in made.charges}
+    identities = {charge[0] for certificate in certificates for charge in certificate.charges}
     charged = len(identities) + len(items) - len(certificates)
     return Common(tuple(costs), relation, unit, charged, tuple(repeated))
 
 
 def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:
-    """The costs of an item, each with what tells its charge from others; None where nothing does."""
+    """The costs of an item, each with the key of its charge; None without one."""
     if isinstance(item, Released):
         # The cost is part of the key: where files disagree on it, both are counted.
         return [(charge, charge[-1]) for charge in item.certificate.charges]

@@ -84,14 +84,14 @@ class Distribution:
 
     def power(self, count: int, cut: int) -> Distribution:
         """The convolution of so many copies, by squaring."""
-        made, square = None, self
+        result, square = None, self
         while True:
             if count & 1:
-                made = square if made is None else made.times(square, cut)
+                result = square if result is None else result.times(square, cut)
             count >>= 1
             if not count:
-                assert made is not None  # noqa: S101 - the count is positive
-                return made
+                assert result is not None  # noqa: S101 - the count is positive
+                return result
             square = square.times(square, cut)
 
     def delta(self, epsilon: Fraction) -> Fraction:
@@ -133,8 +133,8 @@ class Distribution:
             return max(at_least(loss + ((total - target) / weighted).log()), SMALLEST)
 
 
-def _trimmed(made: Distribution, cut: int) -> Distribution:
-    masses = made.masses
+def _trimmed(measure: Distribution, cut: int) -> Distribution:
+    masses = measure.masses
     low, high, below, over = 0, len(masses), 0, 0
     while high > 1 and over + masses[high - 1] <= cut:
         high -= 1
@@ -142,8 +142,8 @@ def _trimmed(made: Distribution, cut: int) -> Distribution:
     while low < high - 1 and below + masses[low] <= cut:
         below += masses[low]
         low += 1
-    kept = (masses[low] + below, *masses[low + 1 : high])
-    return Distribution(made.step, made.start + low, kept, made.infinite + over, made.bits)
+    inner = (masses[low] + below, *masses[low + 1 : high])
+    return Distribution(measure.step, measure.start + low, inner, measure.infinite + over, measure.bits)
 
 
 def composed_epsilon(losses: Sequence[Loss], delta: Fraction) -> Fraction | None:
@@ -153,8 +153,8 @@ def composed_epsilon(losses: Sequence[Loss], delta: Fraction) -> Fraction | None
         not.
     delta: Between 0 and 1.
     """
-    made = composed(losses, delta)
-    return None if made is None else made.epsilon(delta)
+    joint = composed(losses, delta)
+    return None if joint is None else joint.epsilon(delta)
 
 
 def composed(losses: Sequence[Loss], delta: Fraction) -> Distribution | None:
@@ -172,12 +172,12 @@ def composed(losses: Sequence[Loss], delta: Fraction) -> Distribution | None:
     # Gaussian and bounded losses alike are cut off where this much is left.
     cut = max(1, int(delta * 2**bits) // (CUT * total.bit_length()))
     step = _step(counts)
-    made: Distribution | None = None
+    joint: Distribution | None = None
     # Small ones first, so that products stay short as long as they can.
     for loss in sorted(counts, key=_variance):
         part = distribution(loss, step, bits, cut).power(counts[loss], cut)
-        made = part if made is None else made.times(part, cut)
-    return made
+        joint = part if joint is None else joint.times(part, cut)
+    return joint
 
 
 def _merged(losses: Sequence[Loss]) -> dict[Loss, int]:
@@ -241,8 +241,8 @@ def distribution(loss: Loss, step: Fraction, bits: int, cut: int) -> Distributio
             masses[count + dot] = _units(mass, bits)
             masses[count - dot] = _units(mass / at[dot], bits)
             before = slope
-    made = Distribution(step, -count, tuple(masses), _units(u[count], bits), bits)
-    return _trimmed(made, cut)
+    measure = Distribution(step, -count, tuple(masses), _units(u[count], bits), bits)
+    return _trimmed(measure, cut)
 
 
 def _units(value: arb, bits: int) -> int:
@@ -262,12 +262,12 @@ def _dots(loss: Loss, step: Fraction, small: Fraction) -> int:
 
 def _hull(x: Sequence[float], y: Sequence[float]) -> list[int]:
     """Indices on the lower convex hull, found in floats: any choice of dots is valid."""
-    kept: list[int] = []
+    corners: list[int] = []
     for index in range(len(x)):
-        while len(kept) > 1:
-            a, b = kept[-2], kept[-1]
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
             if (y[b] - y[a]) * (x[index] - x[a]) <= (y[index] - y[a]) * (x[b] - x[a]):
                 break
-            kept.pop()
-        kept.append(index)
-    return kept
+            corners.pop()
+        corners.append(index)
+    return corners

@@ -79,8 +79,8 @@ class KnownLoss:
     kind: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
-        known = LOSSES.get(cls.kind, cls)
-        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        registered = LOSSES.get(cls.kind, cls)
+        if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ParameterError("kind", "name one loss", repr(cls.kind))
         LOSSES[cls.kind] = cls
 
@@ -144,7 +144,7 @@ class _OfShifts:
     def for_group(self, size: int) -> Self:
         """Of the same kind: epsilon grows as the shift, rho as its square."""
         grown = {"epsilon": size, "rho": size**2}
-        own = {each.name for each in fields(self)}  # type: ignore[arg-type]
+        own = {field.name for field in fields(self)}  # type: ignore[arg-type]
         longer = {name: times * getattr(self, name) for name, times in grown.items() if name in own}
         return replace(self, **longer)  # type: ignore[type-var]
 
@@ -232,8 +232,8 @@ class ConcentratedLoss(_OfShifts, KnownLoss):
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         # At epsilon 0 by Pinsker: the Kullback-Leibler divergence is at most rho.
-        known = zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1)
-        return min(root_at_least(self.rho / 2), known)
+        bound = zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1)
+        return min(root_at_least(self.rho / 2), bound)
 
     def describe(self) -> str:
         return f"any mechanism of rho {readable(self.rho)}"
@@ -320,8 +320,8 @@ class BlocksLoss(_OfShifts, KnownLoss):
         object.__setattr__(self, "rho", min(self.rho, laplace_rho(self.epsilon)))
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        known = LaplaceLoss(self.epsilon).delta(epsilon)
-        return min(known, ConcentratedLoss(self.rho).delta(epsilon)) if known else known
+        bound = LaplaceLoss(self.epsilon).delta(epsilon)
+        return min(bound, ConcentratedLoss(self.rho).delta(epsilon)) if bound else bound
 
     def describe(self) -> str:
         return f"K-norm blocks of loss {readable(self.epsilon)} and rho {readable(self.rho)}"

@@ -28,7 +28,7 @@ from dpfda.numerics.speed import remembered
 from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed
-from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, Loss, loss_of
+from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, loss_of
 from dpfda.privacy.guarantees import added
 
 # The profile is looked at this often from 0 to the largest loss, or to where it is less than SMALL, but
@@ -98,11 +98,11 @@ class AttackRisk:
         return np.asarray(np.maximum(lines.max(axis=-1) - 1e-12, 0.0))
 
     def __str__(self) -> str:
-        found = ", ".join(
+        rates = ", ".join(
             f"{_percent(1 - float(self.misses(rate)))} at {100 * rate:g}%" for rate in FALSE_ALARMS
         )
         guess = f"the best attacker guesses right at most {_percent(self.guess)} of the time"
-        return f"{guess} (50% is chance), and finds at most {found} false alarms"
+        return f"{guess} (50% is chance), and finds at most {rates} false alarms"
 
 
 def _percent(most: float) -> str:
@@ -164,23 +164,20 @@ def _end(costs: Sequence[Cost]) -> Fraction:
     return min(ends)
 
 
-def _quick(loss: Loss) -> Loss:
-    """A loss whose profile is found at once: of a block with hardly any noise, a bound of it."""
-    if isinstance(loss, BlockLoss) and loss.epsilon > LARGEST_BLOCK:
-        return BlocksLoss(loss.epsilon, loss.rho)
-    return loss
-
-
 def _profile(costs: Sequence[Cost]) -> Callable[[Fraction], Fraction]:
-    losses = [_quick(cost.loss) for cost in costs]
+    losses = [cost.loss for cost in costs]
+    for place, loss in enumerate(losses):
+        if isinstance(loss, BlockLoss) and loss.epsilon > LARGEST_BLOCK:
+            # Of a block with hardly any noise: a bound of its profile, which is found at once.
+            losses[place] = BlocksLoss(loss.epsilon, loss.rho)
     if all(isinstance(loss, GaussianLoss) for loss in losses):
         rhos = [loss.rho for loss in losses if loss.rho is not None]
         return GaussianLoss(sum(rhos, Fraction(0))).delta
     if len(losses) == 1:
         return losses[0].delta
-    made = composed(losses, SMALL)
-    if made is not None:
-        return made.delta
+    joint = composed(losses, SMALL)
+    if joint is not None:
+        return joint.delta
     # Losses beyond every grid: what guarantees add up to, where they add up to one.
     try:
         return loss_of(added([cost.guarantee for cost in costs])).delta

@@ -259,7 +259,7 @@ class Filter:
 
         A loss without a squared length is one of which no more than the guarantee is known.
         """
-        made = self
+        passed = self
         for cost in costs:
             loss, length = cost.loss, filter_charge(cost.loss, self.buffer)
             if length is None:
@@ -268,9 +268,9 @@ class Filter:
             # Every cost that is in the budget's kind has an epsilon.
             assert length is not None  # noqa: S101
             failure = loss.failure if isinstance(loss, ApproximateLoss) else Fraction(0)
-            made = replace(made, length=made.length + length, failures=made.failures + failure)
+            passed = replace(passed, length=passed.length + length, failures=passed.failures + failure)
         return replace(
-            made, epsilon=made.epsilon + promised["epsilon"], delta=made.delta + promised["delta"]
+            passed, epsilon=passed.epsilon + promised["epsilon"], delta=passed.delta + promised["delta"]
         )
 
     def sums(self, budget: ApproximateDP) -> bool:
@@ -313,12 +313,12 @@ def first(budget: ApproximateDP, costs: Sequence[Cost], promised: Amount) -> Fil
     limit = _limit(budget)
     best = None
     for share in BUFFERS:
-        made = Filter(share * limit).plus(costs, promised)
-        count = (limit - made.buffer) // made.length
-        if made.failures:
-            count = min(count, SPARE * budget.delta // made.failures)
+        opened = Filter(share * limit).plus(costs, promised)
+        count = (limit - opened.buffer) // opened.length
+        if opened.failures:
+            count = min(count, SPARE * budget.delta // opened.failures)
         if count > by_sums:
-            best, by_sums = made, count
+            best, by_sums = opened, count
     return best
 
 

@@ -156,8 +156,8 @@ class AnyLedger(ABC):
             As `charge` would.
         """
         if not isinstance(charges, list | tuple) or not all(
-            isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], Mapping)
-            for each in charges
+            isinstance(charge, tuple) and len(charge) == 2 and isinstance(charge[1], Mapping)
+            for charge in charges
         ):
             raise ParameterError("charges", "be a list of costs with their entries", shown(charges))
         with self._reading() as rows:
@@ -225,21 +225,21 @@ class AnyLedger(ABC):
                 "neighbours": str(relation),
                 "privacy_unit": unit,
             }
-            made: list[Record] = []
+            reserved: list[Record] = []
             try:
                 for _ in range(times):
-                    made.append(appended(rows, dataset, costs, entry, unit))
+                    reserved.append(appended(rows, dataset, costs, entry, unit))
             except IncompatibleChargeError:
                 raise
             except BudgetError:
                 raise BudgetError(
                     f"All {times} releases of {guarantee} from {dataset!r} must fit into what is left "
-                    f"of its budget, {before.left}; found that {len(made)} do. Nothing was charged.",
+                    f"of its budget, {before.left}; found that {len(reserved)} do. Nothing was charged.",
                     dataset,
                     guarantee,
                     before.left,
                 ) from None
-        return Reservation(tuple(made), guarantee, relation, self._take)
+        return Reservation(tuple(reserved), guarantee, relation, self._take)
 
     def _take(self, row: Record, costs: Sequence[Cost], entry: Mapping[str, object]) -> None:
         """Note, by a row of its own, which release a row is for that was charged in advance."""

@@ -94,8 +94,8 @@ def is_at(path: Path, descriptor: int) -> bool:
         named = os.stat(path)
     except OSError:
         return False
-    held = os.fstat(descriptor)
-    return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)
+    own = os.fstat(descriptor)
+    return (named.st_ino, named.st_dev) == (own.st_ino, own.st_dev)
 
 
 def _check_names(path: Path, descriptor: int) -> None:

@@ -74,18 +74,18 @@ class Ledger(AnyLedger):
     def _writing(self, new: bool = False) -> Iterator[Rows]:
         with _GUARD, self._explained():
             self._check_path(new)
-            made = new and _make(self.path)
+            created = new and _make(self.path)
             with disk.locked(self.path, writing=True, new=new) as descriptor:
                 content = disk.content_of(descriptor)
-                if made and not content:
+                if created and not content:
                     content = lines.new_file()
                     disk.write_at(descriptor, 0, content)
                     disk.folder_to_disk(self.path.parent)
-                found = lines.read(content, repr(str(self.path)))
-                rows = Rows(found.rows)
+                book = lines.read(content, repr(str(self.path)))
+                rows = Rows(book.rows)
                 yield rows
                 if rows.added:
-                    _commit(descriptor, found, tuple(rows.added), self.path)
+                    _commit(descriptor, book, tuple(rows.added), self.path)
 
     def _check_path(self, new: bool) -> None:
         if not new and not self.path.exists():
@@ -128,7 +128,7 @@ _UNCERTAIN = (
 
 
 def _make(path: Path) -> bool:
-    """Make an empty file where there is none; whether this process made it.
+    """Make an empty file if there is none; whether this process did.
 
     An empty file that nobody is about to fill is refused: it may have been a ledger.
     """
@@ -142,23 +142,23 @@ def _make(path: Path) -> bool:
     return True
 
 
-def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: Path) -> None:
+def _commit(descriptor: int, book: lines.Lines, rows: tuple[bytes, ...], path: Path) -> None:
     """Write rows, then the count that covers them, each to the disk."""
-    if not found.covered:
+    if not book.covered:
         # A crash came between a row and its count: the row may not have reached the disk.
         disk.to_disk(descriptor)
-        found = _counted(descriptor, found, len(found.rows), found.last)
-    text, last = lines.chained(rows, found.last)
+        book = _counted(descriptor, book, len(book.rows), book.last)
+    text, last = lines.chained(rows, book.last)
     try:
-        os.ftruncate(descriptor, found.end)
-        disk.write_at(descriptor, found.end, text)
+        os.ftruncate(descriptor, book.end)
+        disk.write_at(descriptor, book.end, text)
     except OSError:
         # Where even this fails, the row may stay, and then it counts.
         with suppress(OSError):
-            os.ftruncate(descriptor, found.end)
+            os.ftruncate(descriptor, book.end)
         raise
     try:
-        _counted(descriptor, found, len(found.rows) + len(rows), last)
+        _counted(descriptor, book, len(book.rows) + len(rows), last)
     except OSError as error:
         # The row is on the disk and counts, also where a full disk kept its count from it.
         raise LedgerError(f"The ledger {str(path)!r} {_UNCERTAIN}") from error
@@ -170,13 +170,13 @@ def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: 
         )
 
 
-def _counted(descriptor: int, found: lines.Lines, rows: int, last: bytes) -> lines.Lines:
+def _counted(descriptor: int, book: lines.Lines, rows: int, last: bytes) -> lines.Lines:
     """Overwrite the older count."""
-    count, place = lines.Count(rows, last), found.older
+    count, place = lines.Count(rows, last), book.older
     where = lines.HEADER_SIZE + place * lines.COUNT_SIZE
-    disk.write_at(descriptor, where, lines.count_line(found.start, count))
-    counts = (count, found.counts[1]) if place == 0 else (found.counts[0], count)
-    return lines.Lines(found.start, counts, found.rows, found.last, found.end)
+    disk.write_at(descriptor, where, lines.count_line(book.start, count))
+    counts = (count, book.counts[1]) if place == 0 else (book.counts[0], count)
+    return lines.Lines(book.start, counts, book.rows, book.last, book.end)
 
 
 _REMEDY = "Use Ledger(path), which all processes share."
@@ -217,11 +217,11 @@ class MemoryLedger(AnyLedger):
     def _writing(self, new: bool = False) -> Iterator[Rows]:
         with self._reading() as rows:
             yield rows
-            made = rows.kept + tuple(rows.added)
+            longer = rows.kept + tuple(rows.added)
             if self._rows is not rows.kept:
                 # An entry's own words may charge as they are written down, or a signal's handler.
                 raise LedgerError("A charge must not be made within another; nothing more was charged.")
-            self._rows = made
+            self._rows = longer
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(

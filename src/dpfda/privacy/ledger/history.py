@@ -92,8 +92,8 @@ def record_from_json(written: Mapping[str, object]) -> Record:
     """
     try:
         written = legible(dict(written))
-        kind, cost, asked = text(written["kind"]), written["cost"], written["asked"]
-        kept = written.get("filter")
+        kind, cost, terms = text(written["kind"]), written["cost"], written["asked"]
+        passed, unit = written.get("filter"), None if written["unit"] is None else text(written["unit"])
         amount = Amount.read(kind, mapping(written["budget"]))
         guarantee: Guarantee = KINDS[kind](*amount.values)
         return Record(
@@ -101,22 +101,18 @@ def record_from_json(written: Mapping[str, object]) -> Record:
             time=str(written["time"]),
             dataset=str(written["dataset"]),
             action=cast("Action", written["action"]),
-            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), _unit(written["unit"])),
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), unit),
             spent=Amount.read(kind, mapping(written["spent"])),
             cost=None if cost is None else Amount.read(kind, mapping(cost)),
-            asked=None if asked is None else mapping(asked),
+            asked=None if terms is None else mapping(terms),
             details=mapping(written["details"]),
-            filter=None if kept is None else Filter.from_json(mapping(kept)),
+            filter=None if passed is None else Filter.from_json(mapping(passed)),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         number = written.get("number")
         raise LedgerError(
             f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
         ) from error
-
-
-def _unit(written: object) -> str | None:
-    return None if written is None else text(written)
 
 
 def audit(records: Iterable[Record]) -> None:
@@ -140,10 +136,10 @@ def audit(records: Iterable[Record]) -> None:
 
 def _let_through(record: Record) -> bool:
     """Whether a filter, where there is one, lets through what it says it has."""
-    whole = record.budget.guarantee
-    if record.filter is None or not isinstance(whole, ApproximateDP):
+    budget = record.budget.guarantee
+    if record.filter is None or not isinstance(budget, ApproximateDP):
         return record.filter is None
-    return record.filter.sums(whole) or record.filter.lengths(whole)
+    return record.filter.sums(budget) or record.filter.lengths(budget)
 
 
 class Charged(TypedDict):
@@ -161,12 +157,12 @@ class Charged(TypedDict):
 
 def releases(records: Iterable[Record]) -> list[Charged]:
     """What was charged, oldest first; see `AnyLedger.releases`."""
-    kept = list(records)
-    files = {d["charge"]: str(d["file"]) for r in kept if r.action == "note" and (d := r.details)}
-    units = {r.dataset: r.budget.unit for r in kept}
+    history = list(records)
+    files = {d["charge"]: str(d["file"]) for r in history if r.action == "note" and (d := r.details)}
+    units = {r.dataset: r.budget.unit for r in history}
     listed: list[Charged] = []
-    for charged, made in _made(kept):
-        details = made.details or {}
+    for charged, row in _charged_rows(history):
+        details = row.details or {}
         identity = details.get("release")
         listed.append(
             {
@@ -185,17 +181,17 @@ def releases(records: Iterable[Record]) -> list[Charged]:
 
 def charges(records: Iterable[Record]) -> list[Charge]:
     """What the charges of one data set cost, to be added up; see `AnyLedger.charges`."""
-    found = []
-    for charged, made in _made(list(records)):
-        details = made.details or {}
-        # What nobody gave an identity is told by its row.
+    charges = []
+    for charged, row in _charged_rows(list(records)):
+        details = row.details or {}
+        # A charge without an identity is identified by its row.
         identity = str(details.get("release") or f"{charged.time} row {charged.number}")
         relation, unit = Neighbours.parse(details["neighbours"]), details["privacy_unit"]
-        found.append(Charge(identity, _costs(made), relation, None if unit is None else str(unit)))
-    return found
+        charges.append(Charge(identity, _costs(row), relation, None if unit is None else str(unit)))
+    return charges
 
 
-def _made(records: Sequence[Record]) -> list[tuple[Record, Record]]:
+def _charged_rows(records: Sequence[Record]) -> list[tuple[Record, Record]]:
     """Each charge, and the row of its release: a later one where it was charged in advance."""
     taken = {r.details["charge"]: r for r in records if r.action == "take" and r.details}
     return [(r, taken.get(r.number, r)) for r in records if r.action == "charge"]
@@ -203,11 +199,11 @@ def _made(records: Sequence[Record]) -> list[tuple[Record, Record]]:
 
 def _costs(record: Record) -> tuple[Cost, ...]:
     """What the release costs in its own terms, as it was asked for."""
-    asked = mapping(record.asked)
-    written = asked.get("costs")
+    terms = mapping(record.asked)
+    written = terms.get("costs")
     if written is None:
         # Before costs were kept by stage.
-        return (Cost(_guarantee(asked)),)
+        return (Cost(_guarantee(terms)),)
     parts = map(mapping, sequence(written))
     return tuple(Cost(_guarantee(mapping(c["guarantee"])), loss_from_json(c["loss"])) for c in parts)
 
@@ -228,7 +224,7 @@ def _what(details: Mapping[str, object]) -> str:
 
 def rows(listed: Sequence[Charged]) -> list[tuple[str, ...]]:
     """Releases for reading, each with its row of the ledger; first, what the columns are."""
-    told = [
+    cells = [
         (
             str(row["number"]),
             row["time"][:19].replace("T", " "),
@@ -239,16 +235,16 @@ def rows(listed: Sequence[Charged]) -> list[tuple[str, ...]]:
         )
         for row in listed
     ]
-    return [("row", "when (UTC)", "what", "unit", "cost", "file"), *told]
+    return [("row", "when (UTC)", "what", "unit", "cost", "file"), *cells]
 
 
 def table(listed: Sequence[Charged]) -> str:
     """The same as lines."""
-    told = rows(listed)
-    widths = [max(map(len, column)) for column in zip(*told, strict=True)]
+    cells = rows(listed)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(
         "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in told
+        for row in cells
     )
 
 

@@ -74,8 +74,8 @@ class Lines:
     @property
     def older(self) -> int:
         """The count to overwrite next: a torn one, or the lower."""
-        known = [-1 if count is None else count.rows for count in self.counts]
-        return known.index(min(known))
+        numbers = [-1 if count is None else count.rows for count in self.counts]
+        return numbers.index(min(numbers))
 
 
 def new_file(rows: tuple[bytes, ...] = ()) -> bytes:
@@ -168,9 +168,9 @@ def _start(content: bytes, title: str) -> bytes:
         )
     elif not content.startswith(_START):
         raise LedgerError(f"The ledger must be a file that dpfda made; {title} is another kind of file.")
-    elif (found := re.match(_START + rb"(\d{1,9}),", content)) and int(found[1]) != SCHEMA_VERSION:
+    elif (version := re.match(_START + rb"(\d{1,9}),", content)) and int(version[1]) != SCHEMA_VERSION:
         raise LedgerError(
-            f"The ledger must have schema version {SCHEMA_VERSION}; {title} has {int(found[1])}. "
+            f"The ledger must have schema version {SCHEMA_VERSION}; {title} has {int(version[1])}. "
             "Update dpfda."
         )
     raise damaged(title, "its first line was changed")

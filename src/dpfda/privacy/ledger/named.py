@@ -128,8 +128,8 @@ def _checked(table: object, file: Path) -> dict[str, str]:
     place = str(file) if file.name == OWN_FILE else f"[{TABLE}] in {file}"
     if not isinstance(table, dict) or not set(table) <= set(KEYS):
         others = sorted(set(table) - set(KEYS)) if isinstance(table, dict) else ()
-        found = ", ".join(map(repr, others)) or shown(table)
-        raise ParameterError(place, "have the keys 'ledger' and 'dataset' alone", found)
+        keys = ", ".join(map(repr, others)) or shown(table)
+        raise ParameterError(place, "have the keys 'ledger' and 'dataset' alone", keys)
     named = {key: checked_name(value, f"{key} in {place}") for key, value in table.items()}
     if "ledger" in named:
         # As the file sees it, whatever the working directory.

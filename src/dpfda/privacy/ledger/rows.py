@@ -59,58 +59,58 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spen
     if isinstance(budget.guarantee, ApproximateDP):
         # Nothing is spent before the first charge alone; rows of old ledgers add up by sums.
         nothing = before.filter is None and not any(before.spent.values)
-        made = first(budget.guarantee, parts, amount) if nothing else None
+        passed = first(budget.guarantee, parts, amount) if nothing else None
         # What a filter has begun it finishes: sums beside it would spend delta twice.
-        made = made if before.filter is None else before.filter.plus(parts, amount)
-        if made is not None:
-            return _filtered(before, made, amount, budget.guarantee)
+        passed = passed if before.filter is None else before.filter.plus(parts, amount)
+        if passed is not None:
+            return _filtered(before, passed, amount, budget.guarantee)
     spent = before.spent.plus(amount)
     if spent.exceeds(budget.amount):
         raise _over(dataset, amount, before.left, budget)
     return Spending(amount, spent)
 
 
-def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP) -> Spending:
+def _filtered(before: Record, passed: Filter, amount: Amount, budget: ApproximateDP) -> Spending:
     left = before.left
-    if not made.sums(whole) and not made.lengths(whole):
-        if made.failures > SPARE * whole.delta:
+    if not passed.sums(budget) and not passed.lengths(budget):
+        if passed.failures > SPARE * budget.delta:
             # Most of delta is for the filter, which takes in little of what may fail altogether.
             failed = Amount(left.kind, (left["epsilon"], left["delta"] * 0))
-            raise _over(before.dataset, asked, failed, before.budget)
-        raise _over(before.dataset, asked, left, before.budget)
-    if before.filter is None and made.sums(whole):
+            raise _over(before.dataset, amount, failed, before.budget)
+        raise _over(before.dataset, amount, left, before.budget)
+    if before.filter is None and passed.sums(budget):
         # One release alone costs what it states.
-        epsilon, delta = made.epsilon, made.delta
+        epsilon, delta = passed.epsilon, passed.delta
     else:
-        epsilon, delta = made.spent(whole)
-    # What was said to be spent is never taken back.
+        epsilon, delta = passed.spent(budget)
+    # Spending that was stated is never taken back.
     spent = Amount(left.kind, (max(epsilon, before.spent["epsilon"]), max(delta, before.spent["delta"])))
-    return Spending(spent.minus(before.spent), spent, made)
+    return Spending(spent.minus(before.spent), spent, passed)
 
 
-def _over(dataset: str, asked: Amount, left: Amount, budget: Budget) -> BudgetError:
+def _over(dataset: str, amount: Amount, left: Amount, budget: Budget) -> BudgetError:
     return BudgetError(
         f"A release from {dataset!r} must cost at most what is left of its budget, {left}; found "
-        f"{asked}. The budget is {budget}. Ask for less, or raise the budget with a reason.",
+        f"{amount}. The budget is {budget}. Ask for less, or raise the budget with a reason.",
         dataset,
-        asked,
+        amount,
         left,
     )
 
 
-def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
+def costs_of(costs: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
     """The costs of a release, one a stage."""
-    if isinstance(given, Sequence):
-        if not given or not all(isinstance(cost, Cost) for cost in given):
-            raise ParameterError("costs", "be one or more costs", repr(given))
-        return tuple(given)
-    return (given if isinstance(given, Cost) else Cost(checked_guarantee(given)),)
+    if isinstance(costs, Sequence):
+        if not costs or not all(isinstance(cost, Cost) for cost in costs):
+            raise ParameterError("costs", "be one or more costs", repr(costs))
+        return tuple(costs)
+    return (costs if isinstance(costs, Cost) else Cost(checked_guarantee(costs)),)
 
 
 def asked_by(costs: Sequence[Cost]) -> dict[str, object]:
     """What a release costs in its own terms, and what each of its stages does."""
-    whole = added([cost.guarantee for cost in costs])
-    written = {"kind": whole.kind, **Amount.of(whole).written()}
+    total = added([cost.guarantee for cost in costs])
+    written = {"kind": total.kind, **Amount.of(total).written()}
     return {**written, "costs": [cost.to_json() for cost in costs]}
 
 
@@ -144,13 +144,13 @@ class Rows:
     kept: Texts of the rows so far; those of this transaction are `added`.
     """
 
-    def __init__(self, kept: tuple[bytes, ...]) -> None:
-        self.kept = kept
+    def __init__(self, rows: tuple[bytes, ...]) -> None:
+        self.kept = rows
         self.added: list[bytes] = []
 
     def latest(self, dataset: str) -> Record | None:
         """Last row of a data set, which holds its budget and what is spent."""
-        # The text of another row may hold these bytes too, but most rows are told by them.
+        # The text of another row may hold these bytes too, but they rule out most rows.
         part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
         for row in reversed((*self.kept, *self.added)):
             if part in row and (record := _read(row)).dataset == dataset:
@@ -185,18 +185,18 @@ def appended(
     before = latest_of(rows, dataset)
     # Whoever is first, under the lock, states the unit.
     budget = before.budget.held_to(unit, dataset)
-    made = spend(before, parts, neighbours)
-    made.amount.written()
-    made.spent.written()
+    spending = spend(before, parts, neighbours)
+    spending.amount.written()
+    spending.spent.written()
     return after(
-        rows, before, "charge", budget=budget, spent=made.spent, cost=made.amount,
-        asked=asked_by(parts), details=details, filter=made.filter,
+        rows, before, "charge", budget=budget, spent=spending.spent, cost=spending.amount,
+        asked=asked_by(parts), details=details, filter=spending.filter,
     )  # fmt: skip
 
 
-def after(rows: Rows, before: Record, action: Action, **told: Any) -> Record:
-    """A new row: budget, what is spent and the filter are as before where nothing else is told."""
-    own = {"cost": None, "asked": None, "details": None, **told}
+def after(rows: Rows, before: Record, action: Action, **fields: Any) -> Record:
+    """A new row: budget, spending and filter are as before unless stated."""
+    own = {"cost": None, "asked": None, "details": None, **fields}
     return rows.append(lambda n: replace(before, number=n, time=now(), action=action, **own))
 
 
@@ -276,15 +276,15 @@ class Reservation:
         promised = added([cost.guarantee for cost in parts])
         stated = self.rows[0].budget.unit
         relation, unit = (required(entry, key) for key in ("neighbours", "privacy_unit"))
-        found = (checked_name(dataset, "dataset"), Neighbours.parse(relation), str(unit))
+        charged = (checked_name(dataset, "dataset"), Neighbours.parse(relation), str(unit))
         wanted = (self.rows[0].dataset, self._neighbours, stated or str(unit))
-        if found != wanted:
+        if charged != wanted:
             raise BudgetError(
-                f"A release must be of what was reserved, {_words(wanted)}; found {_words(found)}.",
+                f"A release must be of what was reserved, {_words(wanted)}; found {_words(charged)}.",
                 dataset,
             )
-        asked = Amount.of(promised)
-        if asked.kind != self._guarantee.kind or asked.exceeds(Amount.of(self._guarantee)):
+        amount = Amount.of(promised)
+        if amount.kind != self._guarantee.kind or amount.exceeds(Amount.of(self._guarantee)):
             raise BudgetError(
                 f"A release must cost at most what was reserved for one, {self._guarantee}; "
                 f"found {promised}.",

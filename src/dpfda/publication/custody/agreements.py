@@ -255,15 +255,14 @@ class Agreement:
         written = opened(path, cls.FORMAT, (1, 2, 3, 4))
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
         content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
-        made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
-        return made
+        return built(lambda: cls._read(content, coordinator, written["signature"]), path)
 
     @classmethod
     def _read(cls, content: Json, coordinator: Card, signature: str) -> Agreement:
-        said: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
-        said |= {"rule": content["rule"], "session": content["session"], "signature": signature}
+        parts: Json = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
+        parts |= {"rule": content["rule"], "session": content["session"], "signature": signature}
         later = ("noise", "colluding", "threshold")
-        said |= {name: content[name] for name in later if name in content}
-        said["weights"] = {name: rational(value) for name, value in content.get("weights", {}).items()}
+        parts |= {name: content[name] for name in later if name in content}
+        parts["weights"] = {name: rational(value) for name, value in content.get("weights", {}).items()}
         cards = [Card.from_json(card) for card in content["custodians"]]
-        return cls(cards, coordinator, dict(content["summary"]), **said)
+        return cls(cards, coordinator, dict(content["summary"]), **parts)

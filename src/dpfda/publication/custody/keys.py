@@ -41,7 +41,7 @@ def _canonical(value: object) -> str:
     if isinstance(value, Mapping):
         # In the order of UTF-16.
         pairs = sorted(value.items(), key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass"))
-        return "{" + ",".join(f"{_canonical(name)}:{_canonical(held)}" for name, held in pairs) + "}"
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(part)}" for name, part in pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_canonical, value)) + "]"
     if not isinstance(value, float):
@@ -258,7 +258,7 @@ class Keys(Secret):
         if self.file is not None and "secret" not in opened(self.file, self.FORMAT):
             raise CustodyError(_gone(self.file))
 
-    def use_up(self, purpose: str, kept: Json | None = None) -> None:
+    def use_up(self, purpose: str, left: Json | None = None) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
 
         Of several processes, or threads, one can do so. Disks and backups may keep what was overwritten.
@@ -270,8 +270,8 @@ class Keys(Secret):
         with self._alone:
             self._unused()
             self._exchange = None
-        if kept is not None:
-            self.kept = {**kept, "signing": self._signing.private_bytes_raw().hex()}
+        if left is not None:
+            self.kept = {**left, "signing": self._signing.private_bytes_raw().hex()}
         if self.file is not None:
             self._wipe(self.file, purpose)
 
@@ -280,28 +280,28 @@ class Keys(Secret):
             raise CustodyError(f"The keys of {self.card.name} were used. Keys hold for one release.")
         return self._exchange
 
-    def _wipe(self, kept: Path, purpose: str) -> None:
+    def _wipe(self, path: Path, purpose: str) -> None:
         try:
-            claim = claimed(kept)
+            claim = claimed(path)
             # Of several that wipe at once one makes the claim; one that comes later finds no secret.
-            if "secret" not in opened(kept, self.FORMAT):
+            if "secret" not in opened(path, self.FORMAT):
                 claim.unlink()
                 raise FileNotFoundError
-            with kept.open("r+b") as file:
-                file.write(b" " * kept.stat().st_size)
+            with path.open("r+b") as file:
+                file.write(b" " * path.stat().st_size)
                 file.flush()
                 os.fsync(file.fileno())
         except FileExistsError:
-            raise CustodyError(_taken(kept)) from None
+            raise CustodyError(_taken(path)) from None
         except (FileNotFoundError, StorageError):
-            raise CustodyError(_gone(kept)) from None
+            raise CustodyError(_gone(path)) from None
         except OSError as error:
             raise CustodyError(
-                f"The keys in {str(kept)!r} could not be overwritten ({error.strerror}), and may still "
+                f"The keys in {str(path)!r} could not be overwritten ({error.strerror}), and may still "
                 "be there. Nothing was made: delete the file, and make new keys and a new agreement."
             ) from None
         content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
-        write_secret(kept, content if self.kept is None else {**content, "kept": self.kept})
+        write_secret(path, content if self.kept is None else {**content, "kept": self.kept})
         claim.unlink()
 
 
@@ -310,25 +310,25 @@ def _one_name(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def claim_of(kept: Path) -> Path:
+def claim_of(path: Path) -> Path:
     """What whoever uses a file of keys writes beside it before."""
-    return kept.with_name(f"{kept.name}.claim")
+    return path.with_name(f"{path.name}.claim")
 
 
-def claimed(kept: Path) -> Path:
+def claimed(path: Path) -> Path:
     """The claim, which one of several processes writes. Raises FileExistsError in others, or OSError."""
-    os.close(os.open(claim := claim_of(kept), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(os.open(claim := claim_of(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return claim
 
 
-def _gone(kept: Path) -> str:
-    return f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
+def _gone(path: Path) -> str:
+    return f"The keys in {str(path)!r} are gone: they were used meanwhile. Nothing was made."
 
 
-def _taken(kept: Path) -> str:
+def _taken(path: Path) -> str:
     return (
-        f"Another process is using up {str(kept)!r}, or was killed while it did. Nothing was made. If "
-        f"none is, delete {str(claim_of(kept))!r} and try again: keys that were used are refused then "
+        f"Another process is using up {str(path)!r}, or was killed while it did. Nothing was made. If "
+        f"none is, delete {str(claim_of(path))!r} and try again: keys that were used are refused then "
         "too."
     )
 
@@ -352,8 +352,8 @@ def check_mode(path: Path) -> None:
 def opened(path: str | Path, kind: str, versions: Sequence[int] = (1,)) -> Json:
     """The content of a file of a known format. Raises StorageError if it is another file."""
     written: Json = read_json(path)
-    known = isinstance(written, dict) and written.get("format") == kind
-    if not known or written.get("version") not in versions:
+    fits = isinstance(written, dict) and written.get("format") == kind
+    if not fits or written.get("version") not in versions:
         words = f"version {max(versions)}; found a file of another kind."
         raise StorageError(f"{str(path)!r} must be of the format {kind!r}, {words}")
     return written

@@ -52,20 +52,20 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     seeds = {card.name: keys.shared(card, salt, "mask") for card in others}
     confirmed = {card.name: keys.shared(card, salt, "confirmation", TAG_BYTES).hex() for card in others}
     dealt: Json = {}
-    kept = None
+    left = None
     if agreement.may_vanish:
         seeds[own.name] = secrets.token_bytes(KEY_BYTES)
-        dealt, kept = deal(agreement, keys, seeds)
+        dealt, left = deal(agreement, keys, seeds)
     masks = masks_of(agreement, {(own.name, name): seed for name, seed in seeds.items()})
     numbers = total.masked(masks, agreement.modulus)
     size = agreement.bits // 8
     content = b"".join(number.to_bytes(size, "little") for number in numbers)
     key = keys.shared(agreement.coordinator, salt, "envelope")
     sealed = ChaCha20Poly1305(key).encrypt(_SEAL_NONCE, content, salt + own.name.encode())
-    said = {"custodian": own.name, "confirmed": confirmed, **dealt, "sealed": sealed.hex()}
-    part = Part(keys.sign(agreement.headed(Part.FORMAT, 2 if dealt else 1, **said)))
+    entries = {"custodian": own.name, "confirmed": confirmed, **dealt, "sealed": sealed.hex()}
+    part = Part(keys.sign(agreement.headed(Part.FORMAT, 2 if dealt else 1, **entries)))
     # Before the part leaves: the same masks on other numbers would give away the difference.
-    keys.use_up(f"a part under the agreement {salt.hex()}", kept)
+    keys.use_up(f"a part under the agreement {salt.hex()}", left)
     return part
 
 
@@ -98,9 +98,9 @@ def called(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> Roll:
             "The agreement must let custodians vanish (threshold) where a roll is called; under this "
             "one all parts open their total, and no roll is needed."
         )
-    kept = _by_name(agreement, keys, parts)
-    _check_pairs(agreement, kept)
-    return _roll(agreement, keys, kept)
+    contents = _by_name(agreement, keys, parts)
+    _check_pairs(agreement, contents)
+    return _roll(agreement, keys, contents)
 
 
 def joined(
@@ -116,20 +116,20 @@ def joined(
     Raises CustodyError if one is missing, two differ, one belongs to another agreement or is not by its
     custodian, two custodians do not share their mask, or too few answered. No number is told.
     """
-    kept = _by_name(agreement, keys, parts)
-    missing = [card.name for card in agreement.custodians if card.name not in kept]
+    contents = _by_name(agreement, keys, parts)
+    missing = [card.name for card in agreement.custodians if card.name not in contents]
     if missing and not agreement.may_vanish:
         raise CustodyError(
             f"The parts of all custodians must be there; missing: {', '.join(missing)}. Their masks "
             "would stay in the total. Wait for them, or start again with an agreement without them."
         )
-    _check_pairs(agreement, kept)
+    _check_pairs(agreement, contents)
     seeds: Seeds = {}
     if agreement.may_vanish:
-        hashes = {name: content["secrets"] for name, content in kept.items()}
-        seeds = opened_seeds(agreement, keys, _roll(agreement, keys, kept), answers, hashes)
+        hashes = {name: content["secrets"] for name, content in contents.items()}
+        seeds = opened_seeds(agreement, keys, _roll(agreement, keys, contents), answers, hashes)
     totals = [-mask for mask in masks_of(agreement, seeds)]
-    for name, content in kept.items():
+    for name, content in contents.items():
         opened_part = _opened(agreement, keys, agreement.card(name), content)
         totals = [a + b for a, b in zip(totals, opened_part, strict=True)]
     return IntegerSum.modulo(totals[:-1], totals[-1], agreement.modulus)
@@ -139,19 +139,19 @@ def _by_name(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> dict[st
     if keys.card != agreement.coordinator:
         raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")
     keys.check_unused()
-    kept: dict[str, Json] = {}
+    contents: dict[str, Json] = {}
     for part in parts:
         content = _checked(agreement, part)
-        if kept.setdefault(part.custodian, content) != content:
+        if contents.setdefault(part.custodian, content) != content:
             raise CustodyError(
                 f"There must be one part a custodian; found two different ones of {part.custodian}. Ask "
                 "which of them counts, and why there are two: together they may tell about its records."
             )
-    return kept
+    return contents
 
 
-def _roll(agreement: Agreement, keys: Keys, kept: Mapping[str, Json]) -> Roll:
-    return Roll.call(agreement, keys, {name: content["shares"] for name, content in kept.items()})
+def _roll(agreement: Agreement, keys: Keys, contents: Mapping[str, Json]) -> Roll:
+    return Roll.call(agreement, keys, {name: content["shares"] for name, content in contents.items()})
 
 
 def masks_of(agreement: Agreement, seeds: Seeds) -> list[int]:
@@ -175,23 +175,23 @@ def _checked(agreement: Agreement, part: Part) -> Json:
         )
     names = {card.name for card in agreement.custodians}
     for field, expected in (("shares", names - {card.name}), ("secrets", names)):
-        found = content.get(field)
-        if agreement.may_vanish and not (isinstance(found, dict) and set(found) == expected):
+        entries = content.get(field)
+        if agreement.may_vanish and not (isinstance(entries, dict) and set(entries) == expected):
             raise CustodyError(f"The part of {card.name} must hold its {field} for all; it does not.")
     return content
 
 
-def _check_pairs(agreement: Agreement, kept: Mapping[str, Json]) -> None:
+def _check_pairs(agreement: Agreement, contents: Mapping[str, Json]) -> None:
     """Both ends of every pair must have derived the same secrets, or their masks do not cancel."""
-    said: Counter[tuple[str, ...]] = Counter()
-    for name, content in kept.items():
+    tags: Counter[tuple[str, ...]] = Counter()
+    for name, content in contents.items():
         others = {card.name for card in agreement.custodians} - {name}
         confirmed = content.get("confirmed")
         if not isinstance(confirmed, dict) or set(confirmed) != others:
             raise CustodyError(f"The part of {name} must be masked for every other; it is not.")
-        said.update((*sorted((name, other)), str(tag)) for other, tag in confirmed.items())
+        tags.update((*sorted((name, other)), str(tag)) for other, tag in confirmed.items())
     for first, second, _ in (
-        pair for pair, times in said.items() if times != 2 and {*pair[:2]} <= {*kept}
+        pair for pair, times in tags.items() if times != 2 and {*pair[:2]} <= {*contents}
     ):
         raise CustodyError(
             f"{first} and {second} must share their mask; found that they do not. One of them used "

@@ -102,14 +102,14 @@ def deal(agreement: Agreement, keys: Keys, seeds: Mapping[str, bytes]) -> tuple[
     seals = {card.name: keys.shared(card, salt, f"shares {own}") for card in others}
     opens = {card.name: keys.shared(card, salt, f"shares {card.name}").hex() for card in others}
     dealt = {name: _sealed(key, bundles[name], salt, own, name) for name, key in seals.items()}
-    kept = {
+    left = {
         "agreement": salt.hex(),
         "own": bundles[own].hex(),
         "others": opens,
         "coordinator": keys.shared(agreement.coordinator, salt, "answer").hex(),
         "roll": None,
     }
-    return {"shares": dealt, "secrets": {name: _hash(seed) for name, seed in seeds.items()}}, kept
+    return {"shares": dealt, "secrets": {name: _hash(seed) for name, seed in seeds.items()}}, left
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,9 +132,9 @@ class Signed:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read the file, to be checked where it is used. Raises StorageError if it is none."""
-        made = cls(opened(path, cls.FORMAT, cls.VERSIONS))
-        built(lambda: [str(name) for entry in cls.NAMES for name in made.written[entry]], path)
-        return made
+        file = cls(opened(path, cls.FORMAT, cls.VERSIONS))
+        built(lambda: [str(name) for entry in cls.NAMES for name in file.written[entry]], path)
+        return file
 
 
 class Roll(Signed):
@@ -173,8 +173,8 @@ class Roll(Signed):
         content = verified(self.written, agreement.coordinator.signing, "The roll")
         if content.get("agreement") != agreement.digest.hex():
             raise CustodyError("The roll must be of this agreement; found another.")
-        known = [card.name for card in agreement.custodians if card.name in self.present]
-        if list(self.present) != known or len(known) < agreement.answers:
+        named = [card.name for card in agreement.custodians if card.name in self.present]
+        if list(self.present) != named or len(named) < agreement.answers:
             raise CustodyError(
                 f"The roll must name at least {agreement.answers} custodians of the agreement, each "
                 "once; it does not. Do not answer it: a sum of fewer would open."
@@ -249,9 +249,9 @@ class Kept(Secret):
         if self._content["agreement"] != agreement.digest.hex():
             raise CustodyError(f"The part of {self.card.name} was made under another agreement.")
         roll.check(agreement)
-        return Answer(self._bind(roll, lambda: self._made(agreement, roll)))
+        return Answer(self._bind(roll, lambda: self._written(agreement, roll)))
 
-    def _made(self, agreement: Agreement, roll: Roll) -> Json:
+    def _written(self, agreement: Agreement, roll: Roll) -> Json:
         names = [card.name for card in agreement.custodians]
         absent = [name for name in names if name not in roll.present]
         shares = b""
@@ -262,9 +262,9 @@ class Kept(Secret):
                 shares += bundle[start : start + SHARE_BYTES]
         key, own = bytes.fromhex(self._content["coordinator"]), self.card.name
         sealed = _sealed(key, shares, agreement.digest, own, roll.digest)
-        said: Json = {"custodian": own, "roll": roll.digest, "sealed": sealed}
+        entries: Json = {"custodian": own, "roll": roll.digest, "sealed": sealed}
         signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self._content["signing"]))
-        return signed(agreement.headed(Answer.FORMAT, **said), signing)
+        return signed(agreement.headed(Answer.FORMAT, **entries), signing)
 
     def _bundle(self, agreement: Agreement, roll: Roll, dealer: str, count: int) -> bytes:
         own = self.card.name
@@ -302,8 +302,8 @@ class Kept(Secret):
                 # In place: the keys that made the part hold the same.
                 self._content.clear()
                 self._content.update(left)
-            made: Json = self._content["answer"]
-            return made
+            answer: Json = self._content["answer"]
+            return answer
 
 
 _LACKING = "They made no part, or one under an agreement from which nobody may vanish."

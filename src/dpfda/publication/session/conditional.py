@@ -94,7 +94,7 @@ class ConditionalValues:
                 draws.append(Draw(self._bits, {number: self._uniforms[number]}, query))
         return draws
 
-    def known(self, query: tuple[int, ...], keep: Keep) -> int:
+    def noise_of(self, query: tuple[int, ...], keep: Keep) -> int:
         """The noise value of a reserved query, rounded to an integer.
 
         query: In the span of the queries reserved so far.
@@ -146,8 +146,8 @@ class ConditionalValues:
             return False
         shift, mixing = draw.bits - self._bits, [draw.mixing[k] for k in range(self._degrees)]
         before = [(first >> shift, second >> shift) for first, second in mixing]
-        known, self._mixing = self._mixing, mixing
-        return not known or known == before
+        mixed, self._mixing = self._mixing, mixing
+        return not mixed or mixed == before
 
     def _fresh(self) -> Uniforms:
         return exactness.system_bits(self._bits), exactness.system_bits(self._bits)
@@ -215,7 +215,7 @@ class _Frame:
         return True
 
     def excludes(self, row: list[int]) -> bool:
-        """Whether a vector is certainly outside the span; False where it cannot be told."""
+        """Whether a vector is certainly outside the span; False where that is undecided."""
         with precision(self.working):
             return any(not entry.contains(0) for entry in self._residual(row).entries())
 

@@ -126,7 +126,7 @@ class Journal:
 
     def origin(self) -> Record:
         """Where the file is and which file it is: for its first record."""
-        descriptor = self._held()
+        descriptor = self._open_descriptor()
         inode, generation = os.fstat(descriptor).st_ino, _generation(descriptor)
         return {"path": str(self.path), "inode": inode, "generation": generation}
 
@@ -142,7 +142,7 @@ class Journal:
         Raises StorageError if something is left; the message says what.
         """
         self.check_process()
-        descriptor, left = self._held(), []
+        descriptor, left = self._open_descriptor(), []
         try:
             try:
                 _overwrite(descriptor)
@@ -189,7 +189,7 @@ class Journal:
         parent process.
         """
         self.check_process()
-        descriptor = self._held()
+        descriptor = self._open_descriptor()
         if not disk.is_at(self.path, descriptor):
             raise SessionError(
                 f"The session's file {str(self.path)!r} was removed or replaced while the session was "
@@ -214,7 +214,7 @@ class Journal:
     def _lock(self) -> None:
         fcntl = _locks()
         try:
-            fcntl.flock(self._held(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._open_descriptor(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
             raise SessionError(
@@ -222,7 +222,7 @@ class Journal:
             ) from None
 
     def _check_mode(self) -> None:
-        mode = stat.S_IMODE(os.fstat(self._held()).st_mode)
+        mode = stat.S_IMODE(os.fstat(self._open_descriptor()).st_mode)
         if mode & 0o077:
             raise StorageError(
                 f"The session's file must be readable by its owner alone (mode 600); "
@@ -230,13 +230,13 @@ class Journal:
                 "who read it, then chmod 600."
             )
 
-    def _held(self) -> int:
+    def _open_descriptor(self) -> int:
         if self._descriptor is None:
             raise SessionError("The session's file is closed. Resume the session from it.")
         return self._descriptor
 
     def _read(self) -> list[Record]:
-        descriptor = self._held()
+        descriptor = self._open_descriptor()
         content = disk.content_of(descriptor)
         records: list[Record] = []
         *lines, rest = content.split(b"\n")

@@ -139,8 +139,8 @@ def integral_over(start: float | None, end: float | None, frame: ReleasedFunctio
     """The integral between two points, by default over the domain."""
     low, high = frame.domain_range
     a, b = (
-        check_point(default if given is None else given, frame.domain_range)
-        for given, default in ((start, low), (end, high))
+        check_point(default if point is None else point, frame.domain_range)
+        for point, default in ((start, low), (end, high))
     )
     points, weights = frame._quadrature(a, b)
     return Query({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
@@ -180,9 +180,9 @@ def check_plan(plan: MeanPlan) -> None:
     checked_noise(design.noise, plan.guarantee)
     if design.measurement is not None:
         words = "add its noise to coefficients in a session"
-        found = f"{design.mechanism!r}, which measures values on the grid"
+        fault = f"{design.mechanism!r}, which measures values on the grid"
         remedy = "Queries are linear forms of noisy coefficients. Release the whole function with fit()."
-        raise RefusedMechanismError("mechanism", words, found, remedy)
+        raise RefusedMechanismError("mechanism", words, fault, remedy)
 
 
 def spread_of(noise: GaussianNoise | StudentForms) -> Fraction:
@@ -271,6 +271,6 @@ def with_questions(estimator: Estimator, questions: int) -> Estimator:
             "Reimherr & Awan 2019, Corollary 1",
         )
     # Neither copied nor cloned: it must pay from the very ledger that was given.
-    made = object.__new__(type(estimator))
-    vars(made).update(vars(estimator), mechanism=StudentQuestions(count, degrees))
-    return made
+    copy = object.__new__(type(estimator))
+    vars(copy).update(vars(estimator), mechanism=StudentQuestions(count, degrees))
+    return copy

@@ -117,7 +117,7 @@ def checked_header(records: list[Record], journal: Journal, moved: bool, name: s
         )
     origin, here = origin_of(records), journal.origin()
     # What an earlier version did not write is not asked for.
-    if any(here[name] != known for name, known in origin.items()) and not moved:
+    if any(here[name] != value for name, value in origin.items()) and not moved:
         raise SessionError(
             f"The session was opened at {origin['path']!r}; {str(journal.path)!r} is a copy, "
             "or was moved or restored. Two copies that answer give two draws of the noise, "

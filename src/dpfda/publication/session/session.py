@@ -37,7 +37,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.publication import pay
 from dpfda.publication.session import queries, records
 from dpfda.publication.session.conditional import ConditionalValues, Draw
@@ -156,12 +156,12 @@ class Session(records.Resumable):
             frame = paid.release(tuple(nothing))
             assert isinstance(frame, ReleasedFunction)  # noqa: S101 - by `check_plan`
 
-            def kept() -> tuple[int, ...]:
+            def recorded() -> tuple[int, ...]:
                 total = prepared.total.with_noise(nothing, paid.design.thresholds)
                 journal.append([records.header_to_json(journal, frame, total)])
                 return total
 
-            total = records.sealed(kept)
+            total = records.sealed(recorded)
         except BaseException:
             journal.discard()
             raise
@@ -206,15 +206,10 @@ class Session(records.Resumable):
             records.take_over(journal, lines)
         return session
 
-    @property
-    def certificate(self) -> Certificate:
-        """What was promised and charged for all queries together. Public."""
-        return self._frame.certificate
-
-    @property
-    def noise(self) -> NoiseLaw:
-        """The law of the noise. Public."""
-        return self._frame.noise
+    certificate: Certificate = said_by(
+        "_frame.certificate", "What was promised and charged for all queries together. Public."
+    )
+    noise: NoiseLaw = said_by("_frame.noise", "The law of the noise. Public.")
 
     def value(self, point: float) -> float:
         """The function's value at a point of the domain, in the units of the data."""
@@ -295,7 +290,7 @@ class Session(records.Resumable):
 
     def _ask(self, wanted: Iterable[queries.Query]) -> list[float]:
         """Answer queries; what is drawn for new ones is on the disk before it is used."""
-        asked = list(wanted)
+        batch = list(wanted)
         self._journal.check_process()
         with self._lock:
             self._check_open()
@@ -304,7 +299,7 @@ class Session(records.Resumable):
                 query.key: queries.pose(
                     query, self._frame, self._law.scales, queries.spread_of(self._law)
                 )
-                for query in asked
+                for query in batch
                 if query.key not in self._answers
             }
             if posed:
@@ -316,7 +311,7 @@ class Session(records.Resumable):
                     self.suspend()
                     raise
                 self._answers |= new
-            return [self._answers[query.key].value for query in asked]
+            return [self._answers[query.key].value for query in batch]
 
     def _check_questions(self, posed: dict[str, queries.Posed]) -> None:
         """Refuse more functionals than were paid for; what is known already is none."""
@@ -344,10 +339,10 @@ class Session(records.Resumable):
             self._journal.append([records.draw_to_json(draw) for draw in draws])
         new: dict[str, Answer] = {}
         for number, (key, query) in enumerate(posed.items(), len(self._answers) + 1):
-            noise = values.known(query.direction, self._keep)
+            noise = values.noise_of(query.direction, self._keep)
             exact = sum(m * entry for m, entry in zip(query.direction, total, strict=True))
-            told = query.answer(exact + noise)
-            new[key] = Answer(number, query.query.words, told, query.standard_error, self._degrees)
+            value = query.answer(exact + noise)
+            new[key] = Answer(number, query.query.words, value, query.standard_error, self._degrees)
         self._journal.append([records.answer_to_json(answer) for answer in new.values()])
         return new
 

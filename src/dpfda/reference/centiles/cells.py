@@ -98,10 +98,10 @@ class Cells:
         codes: array (n,). Unit of each curve; c curves of one have floor(2^20 / (c m)) shares a point.
         """
         points = cells.shape[1]
-        each = UNIT // (np.maximum(np.bincount(codes, minlength=units), 1)[codes] * points)
+        shares = UNIT // (np.maximum(np.bincount(codes, minlength=units), 1)[codes] * points)
         time = np.repeat(np.arange(self.times), np.diff(self._starts))
         # Whole numbers below 2^53, whose sums in doubles are exact.
-        weights = np.repeat(each.astype(np.float64), points)
+        weights = np.repeat(shares.astype(np.float64), points)
         place = (time * self.values + cells).ravel()
         return [int(share) for share in np.bincount(place, weights, self.size)]
 

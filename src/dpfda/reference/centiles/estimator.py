@@ -59,8 +59,8 @@ class PooledQuantileCurves(PooledTable[ReleasedQuantileCurves]):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         plan, cells = self.plan, self.plan.cells
         numbers = flat_grid(self.basis), plan.lower, plan.upper
-        made = [cells.times, cells.values, *(each.tobytes().hex() for each in numbers)]
-        return {"reading": self.settings.reading.rules, "integers": made}
+        integers = [cells.times, cells.values, *(curve.tobytes().hex() for curve in numbers)]
+        return {"reading": self.settings.reading.rules, "integers": integers}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         matrix, basis, _ = read_matrix(self.settings, None, X, None)
@@ -266,11 +266,11 @@ class PrivateQuantileCurves(Estimator):
 
     def _levels(self) -> tuple[float, ...]:
         try:
-            given = list(self.levels)
+            stated = list(self.levels)
         except TypeError:
-            given = [self.levels]
-        made = tuple(read_quantile(level, "levels") for level in given[: MOST_LEVELS + 1])
-        if not 1 <= len(made) <= MOST_LEVELS or list(made) != sorted(set(made)):
+            stated = [self.levels]
+        levels = tuple(read_quantile(level, "levels") for level in stated[: MOST_LEVELS + 1])
+        if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
             words = f"be one to {MOST_LEVELS} increasing numbers from .005 to .995"
             raise ParameterError("levels", words, shown(self.levels))
-        return made
+        return levels

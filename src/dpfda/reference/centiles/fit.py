@@ -84,8 +84,8 @@ class Nodes:
         """Such sums (J, .., T) of products of values (q, ..) and functions of time (q, T)."""
         place, weights = self._laid
         flat = values[place].reshape(*place.shape, -1).swapaxes(1, 2)
-        found = flat @ (times[place] * weights[..., None])
-        return np.asarray(found.reshape(len(place), *values.shape[1:], -1))
+        sums = flat @ (times[place] * weights[..., None])
+        return np.asarray(sums.reshape(len(place), *values.shape[1:], -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +183,11 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     deviation: Of the noise in a cell.
     """
     search = _Search(table, nodes, terms, size, deviation**2)
-    found = [_searched(search, 0.6 / table.shape[1], rough) for rough in (False, True)]
+    posteriors = [_searched(search, 0.6 / table.shape[1], rough) for rough in (False, True)]
     likely = attrgetter("evidence")
-    if max(found, key=likely).left.misfit > CONTRADICTED:
-        found.append(_searched(search, WIDE, False))
-    return max(found, key=likely)
+    if max(posteriors, key=likely).left.misfit > CONTRADICTED:
+        posteriors.append(_searched(search, WIDE, False))
+    return max(posteriors, key=likely)
 
 
 def _searched(search: _Search, least: float, rough: bool) -> Posterior:
@@ -240,8 +240,8 @@ def _path(off: Floats, shifts: Floats, stretches: Floats) -> tuple[Integers, Int
         two = second_came[one, two]
         one = first_came[one, two]
         path.append((one, two))
-    found = np.array(path[::-1]).T
-    return found[0], found[1]
+    places = np.array(path[::-1]).T
+    return places[0], places[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,10 +281,10 @@ class _Prior:
 
     def active(self, shaped: bool) -> Flags:
         """Parameters (P,) that a step may move; `shaped`: those of shape, too."""
-        found = np.ones(self.terms.count, dtype=bool)
+        movable = np.ones(self.terms.count, dtype=bool)
         for part in self.terms.parts[2:4]:
-            found[part] = shaped
-        return found
+            movable[part] = shaped
+        return movable
 
     def learned(self, parameters: Floats, variances: Floats, active: Flags) -> _Prior:
         """With sizes that are the mean squares of their parameters given the table."""
@@ -320,15 +320,15 @@ class _Search:
         chances = np.diff(scipy.special.ndtr((edges - CENTRES[:, None, None]) / scales[:, None]), axis=2)
         parts = self.terms.parts
         usual = self.size * self.nodes.summed(np.ones(self.nodes.positions.size))
-        known = self.terms.visits < rows
-        seen = usual if known else np.maximum(self.table.sum(axis=1), usual / 5)
+        public = self.terms.visits < rows
+        seen = usual if public else np.maximum(self.table.sum(axis=1), usual / 5)
         off = np.empty((rows, *chances.shape[:2]))
         for row, counts, many in zip(off, self.table, seen, strict=True):
             expected = many * chances
             variance = self._variance(expected)
             row[:] = np.sum((counts - expected) ** 2 / variance + np.log(variance), axis=2) / 2
         place = _path(off, _turns(CENTRES / SHIFT), _turns(np.log(scales) / STRETCH))
-        found = prior.mean.copy()
+        parameters = prior.mean.copy()
         middles = np.add.reduceat(self.nodes.positions, self.nodes.starts)
         middles /= np.diff(self.nodes.starts, append=self.nodes.positions.size)
         times = waves(middles, self.terms.centre)
@@ -336,10 +336,10 @@ class _Search:
             weights = np.diag((CLOSE if rough else 1.0) / prior.variances[part])
             rest = values - times[:, 0] * prior.mean[part.start]
             error = NEAR[part.start > 0]
-            found[part] += np.linalg.solve(times.T @ times + error * weights, times.T @ rest)
-        if not known:
-            found[parts[-1]] = np.log(seen / usual)
-        return found
+            parameters[part] += np.linalg.solve(times.T @ times + error * weights, times.T @ rest)
+        if not public:
+            parameters[parts[-1]] = np.log(seen / usual)
+        return parameters
 
     def slopes(self, parameters: Floats, prior: _Prior) -> tuple[Floats, Floats]:
         """Gradient (P,) and expected curvature (P, P) of the log posterior."""

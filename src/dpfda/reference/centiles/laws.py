@@ -148,8 +148,8 @@ class Laws:
 
     def quantiles(self, level: float) -> Floats:
         """Values (q,) with a share below."""
-        found = [np.interp(level, row, EDGES) for row in self._below]
-        bent = np.arcsinh(np.array(found)) + self.skew
+        scaled = [np.interp(level, row, EDGES) for row in self._below]
+        bent = np.arcsinh(np.array(scaled)) + self.skew
         return np.asarray(np.clip(self.centre + self.scale * np.sinh(bent), 0.0, 1.0))
 
     def moved(self, values: Floats) -> tuple[Floats, Floats]:

@@ -119,7 +119,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         centres = 0.25 + 0.5 * ordinary_curves(nodes.positions, LAWS)
         edges = np.linspace(0.0, 1.0, self.cells.values + 1)
         edges[0], edges[-1] = -np.inf, np.inf
-        found = []
+        tables = []
         for centre, deviation in zip(centres, DEVIATIONS, strict=True):
             chances = np.diff(scipy.special.ndtr((edges - centre[:, None]) / deviation), axis=1)
             expected = nodes.summed(chances)
@@ -128,8 +128,8 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
             people = np.maximum(1.0, self.designed * (share if self.cells.visits else share**0))
             seen = generator.multinomial(np.rint(people[:, 0]).astype(np.int64), expected / share)
             noise = law.simulate(generator, 1)[0].reshape(expected.shape) / UNIT
-            found.append(seen * (self.designed * share / people) + noise)
-        return found
+            tables.append(seen * (self.designed * share / people) + noise)
+        return tables
 
     @one_thread()
     def _fit(self, table: Floats, left: float) -> tuple[Posterior, float]:
@@ -138,11 +138,11 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         left: What real laws have beside, in scales of the law.
         """
         nodes, terms = self.cells.nodes, self.cells.terms(self.size is not None)
-        made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
-        parts = (made.errors(nodes.positions, level) for level in self.levels)
+        posterior = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
+        parts = (posterior.errors(nodes.positions, level) for level in self.levels)
         stated = float(np.mean([np.sum(root**2, axis=1) + rough for root, rough, _ in parts]))
-        beside = left * float(np.mean(made.at(nodes.positions).scale))
-        return made, math.hypot(math.sqrt(stated), beside)
+        beside = left * float(np.mean(posterior.at(nodes.positions).scale))
+        return posterior, math.hypot(math.sqrt(stated), beside)
 
 
 @planner
@@ -160,8 +160,8 @@ def quantile_curves_plan(
     planned: bool = False,
 ) -> QuantileCurvesPlan:
     """The plan of quantile curves; `count` units are there, or are planned."""
-    size, known = sizes_for(settings, count, planned)
-    designed = count if planned else stated_size(known, "public_size")
+    size, usual = sizes_for(settings, count, planned)
+    designed = count if planned else stated_size(usual, "public_size")
     relation = settings.unit.relation
     parts = (UNIT,) if visits else (UNIT // USUAL,) * USUAL
     trial = ShareTable(1, guarantee, relation, unit, size, parts=parts)

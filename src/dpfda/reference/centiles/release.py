@@ -18,7 +18,7 @@ from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
 from dpfda.numerics.words import several
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, said_by
 from dpfda.privacy.words import number
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
@@ -36,7 +36,7 @@ LOWEST, HIGHEST, MOST_LEVELS = 0.005, 0.995, 16
 BAND_POINTS, DRAWS, MOST_CELLS, EXACT = 201, 4000, 1000, 1e-9
 # Times over which a band is simultaneous, as shares of the domain.
 OVER = np.linspace(0.0, 1.0, BAND_POINTS)
-# Where laws leave more than this of the table, as a mean square in deviations, it is said first.
+# Where laws leave more than this of the table, as a mean square in deviations, a warning comes first.
 ROUGHER = 2.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
 # of time, in distances that the table cannot tell, and in cells of value. Chosen on half of the sets
@@ -82,10 +82,10 @@ def half_widths(
         scaled = wide / np.where(sizes > EXACT, sizes, np.inf)
         draws = np.random.Generator(np.random.Philox(key=0)).standard_normal((DRAWS, wide.shape[1]))
         far = float(np.quantile(np.abs(draws @ scaled.T).max(axis=1), level, method="higher"))
-    known = far * np.sqrt(np.sum(errors**2, axis=1) + rough)
+    stated = far * np.sqrt(np.sum(errors**2, axis=1) + rough)
     bent = np.interp(at, OVER, bends(posterior.at(OVER).quantiles(quantile), times))
     left = posterior.left
-    half = own * known + bend * bent + share * untold + value / left.rest.shape[1]
+    half = own * stated + bend * bent + share * untold + value / left.rest.shape[1]
     return np.asarray(left.wider * half)
 
 
@@ -183,10 +183,10 @@ class ReleasedQuantileCurves(Valued, OfShares):
         ParameterError
             If nothing can be said of it.
         """
-        made = replace(self, chosen=read_quantile(level, "level"))
+        release = replace(self, chosen=read_quantile(level, "level"))
         # The laws are the same: they need not be found again.
-        vars(made)["_posterior"] = self._posterior
-        return made
+        vars(release)["_posterior"] = self._posterior
+        return release
 
     def _of_shares(self, shares: Sequence[float]) -> ReleasedQuantileCurves:
         # Called for the first; what else there is stays.
@@ -198,10 +198,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
         """Ends of time."""
         return self.cells.domain_range
 
-    @property
-    def grid_points(self) -> Floats:
-        """Points (m,) at which the bounds are stated."""
-        return self.cells.grid_points
+    grid_points = said_by("cells.grid_points", "Points (m,) at which the bounds are stated.")
 
     @cached_property
     def _posterior(self) -> Posterior:
@@ -244,18 +241,18 @@ class ReleasedQuantileCurves(Valued, OfShares):
         ParameterError
             If a time is outside the domain, or there is not one value a time.
         """
-        given = reals(values, "values")
-        single = np.ndim(at) == 0 and given.ndim == 0
+        numbers = reals(values, "values")
+        single = np.ndim(at) == 0 and numbers.ndim == 0
         times = check_points(at, self.domain_range)
-        if given.ndim > 1 or (given.ndim == 1 and times.size not in (1, given.size)):
-            raise ParameterError("values", "be one a time", f"shape {given.shape}")
-        times, given = np.broadcast_arrays(times, np.atleast_1d(given))
+        if numbers.ndim > 1 or (numbers.ndim == 1 and times.size not in (1, numbers.size)):
+            raise ParameterError("values", "be one a time", f"shape {numbers.shape}")
+        times, numbers = np.broadcast_arrays(times, np.atleast_1d(numbers))
         lower, upper = self._ends(times)
-        scaled = (np.clip(given, lower, upper) - lower) / (upper - lower)
+        scaled = (np.clip(numbers, lower, upper) - lower) / (upper - lower)
         seen = np.isfinite(scaled)
-        found = self._laws(times).below(np.where(seen, scaled, 0.0)[:, None])[:, 0]
-        found = np.where(seen, found, np.nan)
-        return float(found[0]) if single else found
+        shares = self._laws(times).below(np.where(seen, scaled, 0.0)[:, None])[:, 0]
+        shares = np.where(seen, shares, np.nan)
+        return float(shares[0]) if single else shares
 
     def z(self, at: ArrayLike, values: ArrayLike) -> float | Floats:
         """How many deviations of a normal law the `level` of values is from the median.
@@ -271,10 +268,10 @@ class ReleasedQuantileCurves(Valued, OfShares):
             Beyond 2.6 in size (shares below .005 or above .995) it says that a value is far off and
             no more: it is read off the tail of the fitted law, which noise hides. From -6 to 6.
         """
-        found = scipy.special.ndtri(np.clip(self.level(at, values), 1e-9, 1 - 1e-9))
-        return float(found) if np.ndim(found) == 0 else found
+        deviations = scipy.special.ndtri(np.clip(self.level(at, values), 1e-9, 1 - 1e-9))
+        return float(deviations) if np.ndim(deviations) == 0 else deviations
 
-    def _around(self, at: Floats, asked: Asked) -> Band:
+    def _around(self, at: Floats, request: Asked) -> Band:
         """Band that is meant to hold the quantile curve of the population.
 
         Notes
@@ -284,22 +281,22 @@ class ReleasedQuantileCurves(Valued, OfShares):
         """
         position, times = self.cells.position(at), self.cells.times
         half = half_widths(
-            self._posterior, position, times, self.chosen, asked.level, asked.simultaneous
+            self._posterior, position, times, self.chosen, request.level, request.simultaneous
         )
         lower, upper = self._ends(at)
         cell = np.minimum((position * times).astype(np.int64), times - 1)
         values, reach = self._values(at), np.where(self._few[cell], 1.0, half) * (upper - lower)
-        band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
+        band = Band(at, values - reach, values + reach, request.level, request.simultaneous, COVERS)
         return settled(band, values, (lower, upper))
 
     # The file.
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super()._entries(written, kernel)
+        entries = super()._entries(written, kernel)
         names = ("times", "values", "grid_points", "domain_range", "visits")
-        cells = Cells(**{name: held.pop(f"cells.{name}") for name in names})
-        levels = tuple(read_quantile(level, "levels") for level in held.pop("levels"))
+        cells = Cells(**{name: entries.pop(f"cells.{name}") for name in names})
+        levels = tuple(read_quantile(level, "levels") for level in entries.pop("levels"))
         if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
             raise ValueError("levels must increase")
         grid, (start, end) = cells.grid_points, cells.domain_range
@@ -307,8 +304,8 @@ class ReleasedQuantileCurves(Valued, OfShares):
             raise ValueError("the grid must lie in the domain")
         if np.any(np.diff(grid) <= 0) or not (cells.visits or cells.times <= grid.size):
             raise ValueError("the grid must increase, with a point or more for each cell")
-        read_quantile(held["chosen"], "chosen")
-        return held | {"cells": cells, "levels": levels}
+        read_quantile(entries["chosen"], "chosen")
+        return entries | {"cells": cells, "levels": levels}
 
     def _stated_bound(self) -> dict[str, object]:
         constant = np.ptp(self.lower) == 0 and np.ptp(self.upper) == 0
@@ -331,22 +328,22 @@ class ReleasedQuantileCurves(Valued, OfShares):
     def _default_points(self) -> Floats:
         return self._band_points() if self.cells.visits else self.grid_points[:, None]
 
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, request: Asked) -> dict[str, Column]:
         words = f"{self._value_label}, with a share of {self.chosen:g} below"
-        found = {**super()._columns(at, asked)}
-        found["value"] = (found["value"][0], words)
+        columns = {**super()._columns(at, request)}
+        columns["value"] = (columns["value"][0], words)
         for level in self.levels:
             share = f"{self._value_label}, with a share of {level:g} below"
-            found[f"q{100 * level:g}"] = (self._curve_at(at[:, 0], level), share)
-        return found
+            columns[f"q{100 * level:g}"] = (self._curve_at(at[:, 0], level), share)
+        return columns
 
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self._band_points()[:, 0]
         own = replace(self._line(f"{self.chosen:g}", level), label=f"quantile curve of {self.chosen:g}")
         others = [
-            Line(at, self._curve_at(at, each), f"of {each:g}", stroke="dashed")
-            for each in reversed(self.levels)
-            if each != self.chosen
+            Line(at, self._curve_at(at, share), f"of {share:g}", stroke="dashed")
+            for share in reversed(self.levels)
+            if share != self.chosen
         ]
         return self._curve([own, *others])
 
@@ -386,11 +383,11 @@ class ReleasedQuantileCurves(Valued, OfShares):
         """A warning of times at which hardly anybody was seen; "" where there are none."""
         edges = np.linspace(*self.domain_range, self.cells.times + 1)
         ends = edges[np.flatnonzero(np.diff(np.pad(self._few, 1).astype(np.int64)))].reshape(-1, 2)
-        said = ", ".join(f"{number(start)}\N{EN DASH}{number(end)}" for start, end in ends.tolist())
+        times = ", ".join(f"{number(start)}\N{EN DASH}{number(end)}" for start, end in ends.tolist())
         return (
-            f"Hardly anybody was seen at these times: {said}. Curves there only go on from those beside "
-            "them, and the band reaches from bound to bound."
-            if said
+            f"Hardly anybody was seen at these times: {times}. Curves there only go on from those "
+            "beside them, and the band reaches from bound to bound."
+            if times
             else ""
         )
 
@@ -414,10 +411,10 @@ class ReleasedQuantileCurves(Valued, OfShares):
             if self.cells.visits
             else f"Each {unit} counts as one, spread evenly over the grid."
         )
-        said = ", ".join(f"{level:g}" for level in self.levels)
+        levels = ", ".join(f"{level:g}" for level in self.levels)
         return Stated(
             f"Quantile curves over {self._spoken_domain}: the value below which a given share of the "
-            f"population lies, at any time; here for shares of {said}. {seen} Random noise was added "
+            f"population lies, at any time; here for shares of {levels}. {seen} Random noise was added "
             f"to the number of {several(unit)} in each cell of times and values, and smooth curves "
             "that never cross were fitted to the noisy numbers.",
             noised=False,
@@ -425,7 +422,7 @@ class ReleasedQuantileCurves(Valued, OfShares):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
-            first=[said for said in (self._outermost, self._scarce, self._contradicted) if said],
+            first=[words for words in (self._outermost, self._scarce, self._contradicted) if words],
             remarks=[
                 f"The band allows for the noise, for the chance of which {several(unit)} these are, "
                 "and for as much roughness as real curves had. Spikes and steps narrower than a cell of "
@@ -433,14 +430,14 @@ class ReleasedQuantileCurves(Valued, OfShares):
                 ".995 nothing is stated."
             ],
             numbers={"levels": list(self.levels)},
-            findings={"levels": said},
+            findings={"levels": levels},
         )
 
     def _lines(self) -> dict[str, str]:
         middle = sum(self.domain_range) / 2
         at = f"at {number(middle)}"
-        said = ", ".join(
+        values = ", ".join(
             f"{level:g}: {number(float(self._curve_at(np.array([middle]), level)[0]))}"
             for level in self.levels
         )
-        return {"cells": self.cells.describe(), at: said}
+        return {"cells": self.cells.describe(), at: values}
