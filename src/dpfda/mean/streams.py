@@ -237,10 +237,10 @@ def counted(
     if plan.neighbours is Neighbours.REPLACE_ONE:
         plan = (at or plan.at)(count)
     # The noise is that of this plan's bound: it must be the one that was enforced.
-    made = Summation(plan, summation.components)
-    if not made.same_integers(summation):
+    own = Summation(plan, summation.components)
+    if not own.same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
-    return made
+    return own
 
 
 class InBlocks(Estimator):

@@ -194,13 +194,13 @@ def repeated_width(width: int, times: int) -> int:
     return math.isqrt(square - 1) + 1
 
 
-def moved_counts(moved: int, each: int, normal: bool) -> tuple[Norm, int]:
-    """In what norm, and how far, counts move that one unit moves by `moved` in l1, each by `each`.
+def moved_counts(moved: int, largest: int, normal: bool) -> tuple[Norm, int]:
+    """In what norm, and how far, counts move that one unit moves by `moved` in l1, each by `largest`.
 
     Normal noise needs the l2 norm, which is rounded up: |d|_2^2 <= |d|_1 max_j |d_j|, attained where a
     unit changes its bins.
     """
-    return ("l2", math.isqrt(moved * each - 1) + 1) if normal else ("l1", moved)
+    return ("l2", math.isqrt(moved * largest - 1) + 1) if normal else ("l1", moved)
 
 
 def gaussian_on_body(

@@ -64,9 +64,9 @@ def remembered(calls: int) -> Callable[[Callable[Arguments, Result]], Callable[A
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @lru_cache(calls)
         def make(call: _Call[Result]) -> Result:
-            made = call.made()
-            _freeze(made)
-            return made
+            result = call.made()
+            _freeze(result)
+            return result
 
         @wraps(function)
         def answer(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -117,11 +117,11 @@ def _write_all(
     values: tuple[object, ...] | list[object] | dict[object, object], parts: list[bytes]
 ) -> None:
     parts.append(f"{type(values).__name__} {len(values)} ".encode())
-    if not isinstance(values, dict) and all(type(each) is int for each in values):
+    if not isinstance(values, dict) and all(type(entry) is int for entry in values):
         parts.append(repr(values).encode())
         return
-    for each in values.items() if isinstance(values, dict) else values:
-        _write(each, parts)
+    for entry in values.items() if isinstance(values, dict) else values:
+        _write(entry, parts)
 
 
 def _is_number(kind: type[object]) -> bool:
@@ -142,7 +142,7 @@ def _fields(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, each.name) for each in fields(value)]
+        return [getattr(value, entry.name) for entry in fields(value)]
     if hasattr(value, "get_params"):
         return value.get_params(deep=False)
     raise _UnknownError
@@ -152,11 +152,11 @@ def _freeze(value: object) -> None:
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, tuple | list):
-        for each in value:
-            _freeze(each)
+        for entry in value:
+            _freeze(entry)
     elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            _freeze(getattr(value, each.name))
+        for entry in fields(value):
+            _freeze(getattr(value, entry.name))
 
 
 _LOCK = threading.Lock()

@@ -42,8 +42,8 @@ def mixin(name: str) -> type:
         return type(name, (), {})
     import sklearn.base
 
-    made: type = getattr(sklearn.base, name)
-    return made
+    sklearn_base: type = getattr(sklearn.base, name)
+    return sklearn_base
 
 
 def available_if(check: Callable[[Owner], bool]) -> Callable[[Method], Method]:

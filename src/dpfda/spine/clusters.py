@@ -97,9 +97,9 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition. Is this the right table?")
-    said = [None] * len(blocks) if y is None else along(X, y, "y")
+    beside = [None] * len(blocks) if y is None else along(X, y, "y")
     if groups is None:
-        return summed(map_and_join([blocks, said], _add_up, pool, joined))
+        return summed(map_and_join([blocks, beside], _add_up, pool, joined))
     labels = along(X, groups, "groups")
     seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
@@ -110,15 +110,15 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
     numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
     buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
-    tasks = Tasks(blocks, labels, said)
-    dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
+    tasks = Tasks(blocks, labels, beside)
+    dealt = tasks.mapped([blocks, labels, beside], _dealt, pool, seen, buckets)
     pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
     gathered = tasks.mapped([pieces], _gathered, pool, first=len(blocks))
     total = tasks.joined([*tasks.entries(dealt, 0), *gathered], joined)
     if total.refusal:
         # Where the record is that cannot be used, its own partition says.
-        found = map_and_join([blocks, said], _add_up, pool, joined)
-        total = found if found.refusal else total
+        again = map_and_join([blocks, beside], _add_up, pool, joined)
+        total = again if again.refusal else total
     return summed(total)
 
 
@@ -163,8 +163,8 @@ def pooled_for(
     own = copy(estimator).set_params(
         unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
     )
-    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
-    return made
+    pool: PooledSum = own._pooled_for(size, X, y, groups is not None)
+    return pool
 
 
 def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:
@@ -182,9 +182,9 @@ def _units(estimator: Estimator, X: object, groups: Labels) -> int:
     settings = estimator.settings
     if groups is not None and not is_dask(groups):
         return units_of(groups, shape_of(groups)[0], settings.reading.invalid)[1]
-    known = rows_of(X) if groups is None else None
+    count = rows_of(X) if groups is None else None
     whose = X if groups is None else groups
-    return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
+    return count or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
 
 
 def summed(part: PrivateSum) -> IntegerSum:
@@ -199,23 +199,23 @@ def summed(part: PrivateSum) -> IntegerSum:
 
 def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
     """The sum of several; the same part twice counts once. Runs on a worker, or where they arrive."""
-    kept: dict[frozenset[int], PrivateSum] = {}
+    sums: dict[frozenset[int], PrivateSum] = {}
     for part in parts:
         if part.refusal:
             return part
-        same = kept.setdefault(part.parts, part)
+        same = sums.setdefault(part.parts, part)
         if (same.totals, same.count) != (part.totals, part.count):
             return refused(
                 f"X must be the same each time that a partition is made; found two sums of one. {KEPT}"
             )
-    numbers = frozenset[int]().union(*kept)
-    if len(numbers) < sum(map(len, kept)):
+    numbers = frozenset[int]().union(*sums)
+    if len(numbers) < sum(map(len, sums)):
         return refused(
             "X must have each partition in one part of the sum; found one that was joined twice, with "
             f"different others. {KEPT}"
         )
-    totals = tuple(sum(column) for column in zip(*(part.totals for part in kept.values()), strict=True))
-    return PrivateSum(totals, sum(part.count for part in kept.values()), "", numbers)
+    totals = tuple(sum(column) for column in zip(*(part.totals for part in sums.values()), strict=True))
+    return PrivateSum(totals, sum(part.count for part in sums.values()), "", numbers)
 
 
 def refused(words: str) -> PrivateSum:
@@ -223,12 +223,12 @@ def refused(words: str) -> PrivateSum:
     return PrivateSum((), 0, words)
 
 
-def _add_up(number: int, pool: PooledSum, block: Block, said: Beside) -> PrivateSum:
+def _add_up(number: int, pool: PooledSum, block: Block, beside: Beside) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
     total = IntegerSum(pool.numbers)
     try:
         if len(block):
-            total = pool.total(block, None, said)
+            total = pool.total(block, None, beside)
     except DpfdaError as error:
         return refused(f"In partition {number}: {error}")
     return sent(total, number)
@@ -265,7 +265,7 @@ class Seen(Private):
     @property
     def most(self) -> bool:
         """Whether most places are of persons who may be in several: then all records may well move."""
-        once, twice = (int(np.bitwise_count(each).sum()) for each in (self.once, self.twice))
+        once, twice = (int(np.bitwise_count(places).sum()) for places in (self.once, self.twice))
         return 2 * twice > once
 
     def buckets_of(self, marks: Integers, buckets: int) -> Integers:
@@ -274,17 +274,17 @@ class Seen(Private):
         Who is at a place, and in a range, of several partitions may be in another one. Where most move,
         all do: a sum over the few who are left would take longer.
         """
-        (lows, highs), made = np.sort(self.ends, axis=0).T.copy(), np.empty(len(marks), np.int16)
+        (lows, highs), of_records = np.sort(self.ends, axis=0).T.copy(), np.empty(len(marks), np.int16)
         for start in range(0, len(marks), LABELS_AT_ONCE):
             some = marks[start : start + LABELS_AT_ONCE]
             place, first = places_of(some, PLACE_BITS), some[:, 0].copy()
             moves = (self.twice[place >> 3] >> (7 - (place & 7))) & 1 == 1
             moves &= np.searchsorted(lows, first, "right") - np.searchsorted(highs, first) > 1
             place %= buckets
-            made[start : start + LABELS_AT_ONCE] = np.where(moves, place, ~place)
-        alone = made < 0
-        most = 2 * np.count_nonzero(alone) < len(made)
-        return np.where(alone, ~made if most else np.int16(-1), made)
+            of_records[start : start + LABELS_AT_ONCE] = np.where(moves, place, ~place)
+        alone = of_records < 0
+        most = 2 * np.count_nonzero(alone) < len(of_records)
+        return np.where(alone, ~of_records if most else np.int16(-1), of_records)
 
 
 def _seen(number: int, invalid: str, labels: object) -> Seen:
@@ -308,19 +308,19 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
     """Whom several hold; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
-    parts, held = list(parts), dict[int, bytes]()
+    parts, digests = list(parts), dict[int, bytes]()
     for part in parts:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-        held |= part.held
+        digests |= part.held
     ends = np.concatenate([part.ends for part in parts])
-    return Seen(once, twice, ends, held, sum(part.records for part in parts))
+    return Seen(once, twice, ends, digests, sum(part.records for part in parts))
 
 
-def _moving(number: int, known: tuple[str, Seen], labels: object) -> int:
+def _moving(number: int, rule: tuple[str, Seen], labels: object) -> int:
     """How many records of a partition move; runs on a worker."""
-    invalid, seen = known
+    invalid, seen = rule
     return int(np.count_nonzero(seen.buckets_of(label_marks(labels, invalid), 1) + 1))
 
 
@@ -358,7 +358,7 @@ class Dealt(Private):
 
 
 def _dealt(
-    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Block, labels: object, said: Any
+    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Block, labels: object, beside: Any
 ) -> list[PrivateSum | Dealt | None]:
     """The sum over who is in this partition alone, and the records of others; runs on a worker."""
     try:
@@ -367,7 +367,7 @@ def _dealt(
             raise DataError(
                 f"groups must hold one label a record ({len(block)}); found {len(marks)}. {ONE_FRAME}"
             )
-        for column in said.values() if isinstance(said, dict) else [said]:
+        for column in beside.values() if isinstance(beside, dict) else [beside]:
             if column is not None and len(column) != len(block):
                 raise DataError(
                     f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
@@ -380,7 +380,7 @@ def _dealt(
         bucket = seen.buckets_of(marks, max(1, buckets))
         ends = np.cumsum(np.bincount(bucket + 1, minlength=buckets + 1)[:-1])
         chosen = np.split(np.argsort(bucket, kind="stable"), ends)
-        alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
+        alone, *pieces = [Dealt.of(block, marks, beside, own) for own in chosen]
         return [_gathered(number, pool, [alone]), *pieces]
     except DpfdaError as error:
         return [refused(f"In partition {number}: {error}"), *[None] * buckets]
@@ -394,22 +394,22 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
     codes = numbers_of_marks(np.concatenate([piece.marks for piece in filled]))
     try:
         with np.errstate(all="ignore"):
-            if (one := _together(filled)) is not None:
-                return sent(pool.total(one.rows, codes, one.said), number)
+            if (merged := _together(filled)) is not None:
+                return sent(pool.total(merged.rows, codes, merged.said), number)
             # Of several types: those of one partition say nothing of how another's are read.
             read = zip(*(pool.read(piece.rows, piece.said) for piece in filled), strict=True)
-            return sent(pool.add_up(tuple(np.concatenate(each) for each in read), codes), number)
+            return sent(pool.add_up(tuple(np.concatenate(column) for column in read), codes), number)
     except DpfdaError as error:
         return refused(str(error))
 
 
-def _chosen(said: Beside, rows: Integers) -> Beside:
+def _chosen(beside: Beside, rows: Integers) -> Beside:
     """What is said of some records."""
-    if said is None:
+    if beside is None:
         return None
-    if isinstance(said, dict):
-        return {name: _chosen(column, rows) for name, column in said.items()}
-    return cells_taken(cells_in(said, "y"), rows)
+    if isinstance(beside, dict):
+        return {name: _chosen(column, rows) for name, column in beside.items()}
+    return cells_taken(cells_in(beside, "y"), rows)
 
 
 def _said(parts: list[Any]) -> Beside:
@@ -425,11 +425,11 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
         return pieces[0]
     rows: list[Any] = [piece.rows for piece in pieces]
     join: Callable[[Sequence[Block]], Block] = np.concatenate
-    kinds: list[object] = [each.dtype if is_plain(each) else id(each) for each in rows]
+    kinds: list[object] = [block.dtype if is_plain(block) else id(block) for block in rows]
     if is_frame(rows[0]):
         import pandas as pd
 
-        join, kinds = pd.concat, [(*each.columns, *map(str, each.dtypes)) for each in rows]
+        join, kinds = pd.concat, [(*block.columns, *map(str, block.dtypes)) for block in rows]
     if len({*kinds}) > 1:
         return None
     return Dealt(join(rows), pieces[0].marks[:0], _said([piece.said for piece in pieces]))

@@ -136,13 +136,13 @@ class Estimator(_Base):  # type: ignore[misc]
         super().__init_subclass__(**settings)
         # Fields by their own names are shorthands and no parameters.
         _, *parameters = signature(cls.__init__).parameters.values()
-        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        own = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
         cls.__signature__ = Signature(own)
 
-    def _keep(self, given: Mapping[str, object]) -> None:
+    def _keep(self, arguments: Mapping[str, object]) -> None:
         """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
-        fields = cast("Mapping[str, object]", given["fields"])
-        for name, value in given.items():
+        fields = cast("Mapping[str, object]", arguments["fields"])
+        for name, value in arguments.items():
             if name not in ("self", "fields", "__class__"):
                 setattr(self, name, value)
         if "rho" in fields and "rho" not in self._get_param_names():
@@ -167,8 +167,8 @@ class Estimator(_Base):  # type: ignore[misc]
         places = {
             field.name: f"{name}__{field.name}"
             for name, kinds in cls._gathered.items()
-            for each in kinds
-            for field in fields(each)
+            for kind in kinds
+            for field in fields(kind)
             if name in own
         }
         for name, synonym in SYNONYMS.items():
@@ -205,10 +205,10 @@ class Estimator(_Base):  # type: ignore[misc]
                 own[key] = value
         super().set_params(**own)
         for name, changed in inner.items():
-            made = self._gathered[name][0].of(getattr(self, name))
-            if not isinstance(made, Gathered):
-                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
-            setattr(self, name, made.but(**changed))
+            gathered = self._gathered[name][0].of(getattr(self, name))
+            if not isinstance(gathered, Gathered):
+                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(gathered))
+            setattr(self, name, gathered.but(**changed))
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -287,10 +287,10 @@ class Estimator(_Base):  # type: ignore[misc]
             )
 
 
-def _meant(name: str, known: list[str]) -> str:
+def _meant(name: str, names: list[str]) -> str:
     # Of points and of follow-ups the public interval is their domain.
-    interval = name == "bounds" and "domain" in known
-    close = ["domain"] if interval else get_close_matches(name, known, n=1)
+    interval = name == "bounds" and "domain" in names
+    close = ["domain"] if interval else get_close_matches(name, names, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 

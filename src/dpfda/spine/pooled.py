@@ -160,5 +160,5 @@ def one_sum(estimator: Estimator, road: str) -> OneSum:
         words = "be of a summary that is one sum of its units' integers, as a PrivateMean is"
         raise ParameterError("estimator", words, shown(estimator))
     estimator._check_road(road)
-    made: OneSum = estimator
-    return made
+    summary: OneSum = estimator
+    return summary

@@ -126,9 +126,9 @@ def total_on_spark(
     wanted = list(columns)
     beside = [name for name in (groups, order) if name is not None] + [*_columns_of(y)]
     # Spark takes names whatever their case.
-    held = {name.lower() for name in frame.columns}
+    columns_of_frame = {name.lower() for name in frame.columns}
     for name in (*wanted, *beside):
-        if str(name).lower() not in held:
+        if str(name).lower() not in columns_of_frame:
             raise DataError(
                 f"columns, groups, order and y must be columns of the frame; found none called "
                 f"{name!r}. It has {', '.join(map(repr, frame.columns[:SHOWN]))}"
@@ -225,14 +225,14 @@ class Adder:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        made = self.sum(batches, 0 if context is None else context.partitionId())
-        (number,) = made.parts or (NONE,)
+        part = self.sum(batches, 0 if context is None else context.partitionId())
+        (number,) = part.parts or (NONE,)
         yield pa.RecordBatch.from_pydict(
             {
                 "part": pa.array([number], pa.int64()),
-                "totals": pa.array([list(map(str, made.totals))], pa.list_(pa.string())),
-                "units": pa.array([made.count], pa.int64()),
-                "refusal": pa.array([made.refusal], pa.string()),
+                "totals": pa.array([list(map(str, part.totals))], pa.list_(pa.string())),
+                "units": pa.array([part.count], pa.int64()),
+                "refusal": pa.array([part.refusal], pa.string()),
             }
         )
 
@@ -244,11 +244,11 @@ class Adder:
                 columns = rows.columns
                 whose = columns[self.columns] if self.grouped else None
                 last: list[ChunkedArray] = columns[self.columns + self.grouped :]
-                said: Beside = [*last, None][0]
+                beside: Beside = [*last, None][0]
                 if self.named:
-                    said = dict(zip(self.named, last, strict=True))
+                    beside = dict(zip(self.named, last, strict=True))
                 records = rows.select(list(range(self.columns)))
-                total.merge(self.pool.total(records, whose, said))
+                total.merge(self.pool.total(records, whose, beside))
         except DpfdaError as error:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
@@ -258,9 +258,9 @@ class Adder:
         import pyarrow as pa
         from pyarrow import compute
 
-        kept: list[object] = []
+        rest: list[object] = []
         for batch in batches:
-            rows = pa.Table.from_batches([*kept, batch])
+            rows = pa.Table.from_batches([*rest, batch])
             begins = rows.num_rows
             if self.grouped and begins:
                 labels = rows.column(self.columns)
@@ -268,6 +268,6 @@ class Adder:
                 begins = max(0, compute.index(labels, labels[-1]).as_py())
             if begins:
                 yield rows.slice(0, begins)
-            kept = rows.slice(begins).to_batches()
-        if kept:
-            yield pa.Table.from_batches(kept)
+            rest = rows.slice(begins).to_batches()
+        if rest:
+            yield pa.Table.from_batches(rest)

@@ -103,7 +103,7 @@ def image_design(problem: Problem) -> Design | None:
     candidates.append((_on_cells(problem, fine, _normal), handicap))
     if isinstance(problem.guarantee, ApproximateDP) and math.prod(fine) <= LARGEST_BLOCK:
         candidates.append((_on_cells(problem, fine, _block), handicap))
-    return min(candidates, key=lambda each: each[1] * _power(each[0]))[0]
+    return min(candidates, key=lambda candidate: candidate[1] * _power(candidate[0]))[0]
 
 
 def _box(widths: list[int], guarantee: Guarantee) -> NoiseLaw:
