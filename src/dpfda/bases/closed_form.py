@@ -226,8 +226,7 @@ class ClosedFormBasis:
         count = whole(components, "components", 1, grid.size)
         width = domain[1] - domain[0]
         scale = 0.1 * width if length_scale is None else length(length_scale, "length_scale")
-        shape = real(nu, "nu", 1e-3, 1e3)
-        basis = cls(grid, domain, weights, count, scale, shape, count)
+        basis = cls(grid, domain, weights, count, scale, real(nu, "nu", 1e-3, 1e3), count)
         condition = float(np.linalg.cond(basis._gram))
         if condition > 1e6:
             raise ParameterError(

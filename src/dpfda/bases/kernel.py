@@ -351,8 +351,7 @@ def _fast_pairs(
         if smooth:
             return None, 0.0
         raise
-    left_out = smooth and pairs.values[-1] > RELATIVE_RANK * pairs.values[0]
-    return (None if left_out else pairs), trace
+    return (None if (smooth and pairs.values[-1] > RELATIVE_RANK * pairs.values[0]) else pairs), trace
 
 
 def _few_pairs(product: Product, weights: Floats, trace: float, count: int) -> EigenPairs:

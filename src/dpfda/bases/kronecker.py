@@ -216,8 +216,7 @@ class KroneckerBasis(ProductBasis):
 
 def _leading(factors: tuple[KernelBasis, ...], components: int | None) -> KroneckerBasis:
     """The K leading products, whatever the factors leave out."""
-    counts = [factor.eigenvalues.size for factor in factors]
-    every = math.prod(counts)
+    every = math.prod([factor.eigenvalues.size for factor in factors])
     count = every if components is None else whole(components, "components", 1, every)
     products = np.ones(())
     for factor in factors:

@@ -256,8 +256,7 @@ def _first_outside(
 
     operator = LinearOperator((size, size), matvec=deflated, dtype=np.float64)
     start = outside(start_vector(size, seed))
-    width = min(size, 20)
-    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=width, tol=tolerance)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=min(size, 20), tol=tolerance)
     return float(values[0] - shift), vectors[:, 0]
 
 

@@ -61,8 +61,7 @@ class Outlook(NamedTuple):
 
 def widest(outlooks: Iterable[Outlook | None]) -> Outlook | None:
     """The largest of those that are known; None where none is."""
-    public = [outlook for outlook in outlooks if outlook is not None]
-    return max(public, default=None)
+    return max([outlook for outlook in outlooks if outlook is not None], default=None)
 
 
 def spread_evenly(count: int, dimensions: int) -> Floats:

@@ -115,8 +115,7 @@ class OnGrid:
             return None
         rule = self.rule
         scale = self.ball.exponent - rule.exponent
-        halves = rule.half_widths.astype(np.int64)
-        return Cube(self.matrix, halves, rule.weights, rule.exponent, scale)
+        return Cube(self.matrix, rule.half_widths.astype(np.int64), rule.weights, rule.exponent, scale)
 
 
 class OnPoints(Protocol):

@@ -54,8 +54,7 @@ def standard_normals(key: int, draws: int, count: int) -> Floats:
 
 
 def _normals(key: int, draws: int, count: int) -> Floats:
-    generator = np.random.Generator(np.random.Philox(key=[key, 1]))
-    return frozen(generator.standard_normal((draws, count)))
+    return frozen(np.random.Generator(np.random.Philox(key=[key, 1])).standard_normal((draws, count)))
 
 
 _kept_normals = lru_cache(maxsize=8)(_normals)

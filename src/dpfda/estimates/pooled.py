@@ -205,8 +205,7 @@ class PooledMean:
     @cached_property
     def times(self) -> Floats:
         """Density (C x 16,) of where observations are at `places`: not negative, of integral one."""
-        box = [(0.0, 1.0)] * (len(self.sides) or 1)
-        cells = CellGrid.regular(self.sides or (self.cells,), box)
+        cells = CellGrid.regular(self.sides or (self.cells,), [(0.0, 1.0)] * (len(self.sides) or 1))
         noise = self.shares.shape[1] * float(self.noise.variances()[0]) * self.unit**2
         seen = self.shares.sum(axis=1).reshape(cells.shape)
         smoother = adaptive_smoother(cells, seen, noise, self.size)

@@ -145,8 +145,7 @@ class Posterior:
     def _likelihoods(self, forms: Floats, variances: Floats, block: Block) -> tuple[Floats, Floats]:
         """Variances (S, Q, m) of the forms, and log weights (n, S, Q) of scale and factor."""
         factors, logs = block.factors, block.logs
-        scales = self.hierarchy.prior.scales
-        parts = scales[:, None, None] * variances + factors[None, :, None]
+        parts = self.hierarchy.prior.scales[:, None, None] * variances + factors[None, :, None]
         count = parts.shape[0] * parts.shape[1]
         likelihoods = (forms**2 @ (-0.5 / parts).reshape(count, -1).T).reshape(-1, *parts.shape[:2])
         likelihoods += logs - np.log(parts).sum(axis=2) / 2
@@ -159,8 +158,7 @@ class Posterior:
         coefficients and noise is corrected by what it misses of the release (Matheron's rule).
         """
         prior, row_of_release = self.hierarchy.prior, released[None, :]
-        fits = [self._fit(row_of_release, shape)[0] for shape in self._shapes]
-        chances = self._chances(fits)[:, 0, :]
+        chances = self._chances([self._fit(row_of_release, shape)[0] for shape in self._shapes])[:, 0, :]
         rows = generator.choice(chances.size, size=draws, p=chances.ravel() / chances.sum())
         coefficients = np.empty((draws, prior.components))
         for row in np.unique(rows):

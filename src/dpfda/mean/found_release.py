@@ -216,19 +216,18 @@ class FoundMean(HeldCloser):
         return replace(own, what=f"{own.what} {search}")
 
     def _bounded(self) -> list[str]:
-        rule, *_ = super()._bounded()
-        rules = [rule]
+        rules = super()._bounded()[:1]
         if self.apart is not None:
             below, above = self.apart.interval
             rules.append(
                 f"Values more than {below:.3g} below or {above:.3g} above the rough line were moved "
                 "there."
             )
-        cut = (
+        rules.append(
             f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
             "lowest and highest values were cut off."
         )
-        return [*rules, cut]
+        return rules
 
     def _claims(self) -> tuple[Claim, ...]:
         mean, *others = super()._claims()

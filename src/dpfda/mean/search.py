@@ -283,8 +283,7 @@ def _counted(
     """Shares of cells with the noise of a part of the budget."""
     noise = plan.counting(edges.size - 1, part)
     noisy = IntegerSum.of(exact.tolist()).with_noise(noise.draw())
-    searched_in = float(edges[0]), float(edges[-1])
-    return Extremes(searched_in, interval, tuple(edges.tolist()), noisy, noise)
+    return Extremes((float(edges[0]), float(edges[-1])), interval, tuple(edges.tolist()), noisy, noise)
 
 
 def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[float, float]:

@@ -191,8 +191,7 @@ def read_public_curves(prior: object, grid: Floats) -> Floats | None:
     several = isinstance(prior, list | tuple) and any(
         callable(part) or np.ndim(part) > 0 for part in prior
     )
-    rows = [_values(curve, grid) for curve in (entries(prior) if several else [prior])]
-    return np.concatenate(rows)
+    return np.concatenate([_values(curve, grid) for curve in (entries(prior) if several else [prior])])
 
 
 def _values(curve: object, grid: Floats) -> Floats:

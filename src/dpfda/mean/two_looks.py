@@ -203,8 +203,7 @@ class LooksPlan(StagedPlan):
     @cached_property
     def shares(self) -> tuple[PureDP, PureDP, Guarantee]:
         """Of rough line, histogram and closer look, with the largest distance they are the whole."""
-        rough = share_of_rough(self.strength(self.whole.guarantee))
-        share = Fraction(rough).limit_denominator(1000)
+        share = Fraction(share_of_rough(self.strength(self.whole.guarantee))).limit_denominator(1000)
         first, rest = split(self.whole.function_guarantee, share)
         counting, last = split(rest, COUNTING / (1 - share))
         return first, counting, last
@@ -346,8 +345,7 @@ class LooksPlan(StagedPlan):
         certificate = self.certified()
         self.check()
         if not self.two_looks:
-            release = publish(records.total(self.whole), self.whole, paying)
-            return cast("ReleasedFunction", release)
+            return cast("ReleasedFunction", publish(records.total(self.whole), self.whole, paying))
         # What is wrong with the records is found before the charge; and the whole budget is charged
         # before the first noise.
         total = records.on_grid(self.whole)
@@ -394,8 +392,7 @@ def looked(
     total: At all points of the grid, between the stated bounds. Private.
     draw: As of `dpfda.publication.publish`.
     """
-    rough = records.of_grid(total, plan.rough)
-    first = publish_curve(rough, plan.rough, certificate.part(FIRST), draw)
+    first = publish_curve(records.of_grid(total, plan.rough), plan.rough, certificate.part(FIRST), draw)
     line = np.asarray(first(first.grid_points))
     lengths = distances(plan.whole, records, line)
     selection = plan.choice.released(lengths, draw(plan.choice.noise))

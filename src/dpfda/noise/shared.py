@@ -220,8 +220,7 @@ class SharedLaplaceNoise(InShares):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         if not isinstance(requested, PureDP) or self.drawn < self.honest:
             raise unsuited(self, requested)
-        central = KNormNoise((1,) * self.components, self.scales)
-        return central.achieved(norm, width, requested)
+        return KNormNoise((1,) * self.components, self.scales).achieved(norm, width, requested)
 
 
 def shared(

@@ -111,8 +111,7 @@ def _one_trial(proposal: _Proposal, source: BitSource | None, bits: int) -> list
     while True:
         with precision(bits + GUARD_BITS):
             uniform, *others = uniforms.balls(bits)
-            gaussians = normals(others)[:size]
-            accepted, direction = _judged(proposal.factor(bits), gaussians, uniform)
+            accepted, direction = _judged(proposal.factor(bits), normals(others)[:size], uniform)
         if accepted is False:
             return None
         if accepted and direction is not None:

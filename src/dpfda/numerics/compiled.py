@@ -178,8 +178,7 @@ def _read(
             return result, *_read_part(mine, take, reading, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 
-    parts_read = in_threads(work, ends[:-1].tolist(), ends[1:].tolist())
-    results, refuses, finds = zip(*parts_read, strict=True)
+    results, refuses, finds = zip(*in_threads(work, ends[:-1].tolist(), ends[1:].tolist()), strict=True)
     return list(results), sum(refuses), sum(finds)
 
 
@@ -199,8 +198,7 @@ def _fill_part(values: Numbers, take: Take, grid: Floats | None) -> tuple[int, i
         if take(block, good):
             if not filled.size:
                 filled = np.empty((step, points))
-            count = numba_units.fill_others(block, grid, filled, good)
-            refused += take(filled[:count])
+            refused += take(filled[: numba_units.fill_others(block, grid, filled, good)])
     return refused, refused
 
 

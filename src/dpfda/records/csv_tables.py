@@ -304,8 +304,7 @@ def _read_together(
     chunk: Bytes, starts: Integers, easy: Flags, columns: Columns, layout: Layout
 ) -> Table | None:
     """The records of the plain lines; a date that cannot be read is infinite."""
-    plain = kept_bytes(chunk, starts, easy)
-    read = read_plain(plain, layout, int(np.diff(starts)[easy].max()))
+    read = read_plain(kept_bytes(chunk, starts, easy), layout, int(np.diff(starts)[easy].max()))
     if read is None or len(read[0]) != np.count_nonzero(easy):
         return None
     read_numbers, texts = read

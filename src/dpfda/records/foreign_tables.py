@@ -182,8 +182,7 @@ def _absurd(addresses: Iterator[list[tuple[bytes, bytes]]]) -> bool:
         columns |= {letters for letters, _ in some}
         rows = max(rows, *map(int, {row for _, row in some}), 0)
         filled += len(some)
-    wide = max(_place(name.upper()) for name in columns)
-    return rows * wide > SPARSE * filled + ANYWAY
+    return rows * max(_place(name.upper()) for name in columns) > SPARSE * filled + ANYWAY
 
 
 def _place(letters: bytes) -> int:

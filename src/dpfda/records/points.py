@@ -172,8 +172,7 @@ class PlacedPoints(Kept):
     def shares(self, cells: CellGrid) -> list[int]:
         """Sum over units of their shares of each cell and atom, in units of 2^-exponent."""
         index = cells.index(self.points)
-        parts = self.usable, self.codes, cells.places, self.exponent, self.weights
-        return cell_weights(index, *parts)
+        return cell_weights(index, *(self.usable, self.codes, cells.places, self.exponent, self.weights))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -183,8 +182,7 @@ class PlacedPoints(Kept):
 
         places: Each point's place, a number, from it alone.
         """
-        parts = self.usable, self.codes, self.exponent, self.weights
-        return ranked(places(self.points[:, 0]), *parts)
+        return ranked(places(self.points[:, 0]), *(self.usable, self.codes, self.exponent, self.weights))
 
 
 def whole_counts(

@@ -245,14 +245,14 @@ class Seen(Private):
 
     once, twice: Who is there, and who is in several of them.
     ends: Least and largest first mark of each partition, a row each.
-    held: Hash of the marks of each partition, by its number.
+    digests: Hash of the marks of each partition, by its number.
     records: How many there are.
     """
 
     once: Cells
     twice: Cells
     ends: Integers
-    held: dict[int, bytes]
+    digests: dict[int, bytes]
     records: int
     refusal: str = ""
 
@@ -313,7 +313,7 @@ def _seen_by_all(parts: Iterable[Seen]) -> Seen:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-        digests |= part.held
+        digests |= part.digests
     ends = np.concatenate([part.ends for part in parts])
     return Seen(once, twice, ends, digests, sum(part.records for part in parts))
 
@@ -342,19 +342,19 @@ class Dealt(Private):
 
     rows: Block
     marks: Integers
-    said: Beside
+    beside: Beside
 
     @classmethod
-    def of(cls, block: Block, marks: Integers, said: Beside, chosen: Integers) -> Dealt:
+    def of(cls, block: Block, marks: Integers, beside: Beside, chosen: Integers) -> Dealt:
         """Some records of a partition, not copied where they are all."""
         if len(chosen) == len(block):
-            return cls(block, marks, said)
-        return cls(block.take(chosen, axis=0), marks[chosen], _chosen(said, chosen))
+            return cls(block, marks, beside)
+        return cls(block.take(chosen, axis=0), marks[chosen], _chosen(beside, chosen))
 
     def __sizeof__(self) -> int:
         """By which Dask tells when to write it to disk."""
-        held = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
-        return int(held) + self.marks.nbytes
+        size = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
+        return int(size) + self.marks.nbytes
 
 
 def _dealt(
@@ -372,7 +372,7 @@ def _dealt(
                 raise DataError(
                     f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
                 )
-        if seen.held.get(number) != hashlib.sha256(marks.data).digest():
+        if seen.digests.get(number) != hashlib.sha256(marks.data).digest():
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
                 "second time: somebody could count twice. " + KEPT
@@ -395,9 +395,9 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
     try:
         with np.errstate(all="ignore"):
             if (merged := _together(filled)) is not None:
-                return sent(pool.total(merged.rows, codes, merged.said), number)
+                return sent(pool.total(merged.rows, codes, merged.beside), number)
             # Of several types: those of one partition say nothing of how another's are read.
-            read = zip(*(pool.read(piece.rows, piece.said) for piece in filled), strict=True)
+            read = zip(*(pool.read(piece.rows, piece.beside) for piece in filled), strict=True)
             return sent(pool.add_up(tuple(np.concatenate(column) for column in read), codes), number)
     except DpfdaError as error:
         return refused(str(error))
@@ -412,10 +412,10 @@ def _chosen(beside: Beside, rows: Integers) -> Beside:
     return cells_taken(cells_in(beside, "y"), rows)
 
 
-def _said(parts: list[Any]) -> Beside:
+def _joined_columns(parts: list[Any]) -> Beside:
     """What is said of the records of several pieces."""
     if isinstance(parts[0], dict):
-        return {name: _said([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined_columns([part[name] for part in parts]) for name in parts[0]}
     return None if parts[0] is None else [cell for part in parts for cell in part]
 
 
@@ -432,4 +432,4 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
         join, kinds = pd.concat, [(*block.columns, *map(str, block.dtypes)) for block in rows]
     if len({*kinds}) > 1:
         return None
-    return Dealt(join(rows), pieces[0].marks[:0], _said([piece.said for piece in pieces]))
+    return Dealt(join(rows), pieces[0].marks[:0], _joined_columns([piece.beside for piece in pieces]))

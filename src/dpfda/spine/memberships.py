@@ -397,8 +397,7 @@ def read_covariates(
             numbers = column_of(column, term.name)[0]
             fits, cells = np.isfinite(numbers), scaled(numbers, term.bounds)
         else:
-            levels = [*stated[term.name]]
-            places = members(column, levels, term.name)
+            places = members(column, [*stated[term.name]], term.name)
             fits, cells = places >= 0, np.maximum(places, 0)
             if invalid == "refuse" and (places == OTHER).any():
                 raise none_of(term.name, "levels", [*term.levels], int(np.argmax(places == OTHER)))

@@ -69,8 +69,7 @@ class PooledPlan(CornersPlan[ReleasedPooledMean]):
         return seen.shares(self.cells, self.bounds, UNIT)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
-        about = {**self.about, **stamp()}
-        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
+        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, {**self.about, **stamp()})
 
 
 def planned_ends(settings: Settings) -> tuple[float, float]:

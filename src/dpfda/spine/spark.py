@@ -200,8 +200,7 @@ def made_once(tracker: StatusTracker, group: str) -> bool:
 
 
 def _arrived(row: Row) -> PrivateSum:
-    totals = tuple(map(int, row.totals))
-    return PrivateSum(totals, row.units, row.refusal, frozenset([row.part]))
+    return PrivateSum(tuple(map(int, row.totals)), row.units, row.refusal, frozenset([row.part]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,8 +246,7 @@ class Adder:
                 beside: Beside = [*last, None][0]
                 if self.named:
                     beside = dict(zip(self.named, last, strict=True))
-                records = rows.select(list(range(self.columns)))
-                total.merge(self.pool.total(records, whose, beside))
+                total.merge(self.pool.total(rows.select(list(range(self.columns))), whose, beside))
         except DpfdaError as error:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)

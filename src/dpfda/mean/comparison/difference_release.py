@@ -125,8 +125,7 @@ class ReleasedDifference(Valued):
     @property
     def _wider(self) -> Basis:
         """The basis of more functions; both are leading parts of one."""
-        bases = (self.first.basis, self.second.basis)
-        return max(bases, key=lambda basis: int(basis.eigenvalues.size))
+        return max((self.first.basis, self.second.basis), key=lambda basis: int(basis.eigenvalues.size))
 
     @cached_property
     def _smoothed_coefficients(self) -> Floats:
@@ -199,8 +198,7 @@ class ReleasedDifference(Valued):
         }
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self._line(" minus ".join(self.names), level)
-        return self._curve([line], baseline=0.0)
+        return self._curve([self._line(" minus ".join(self.names), level)], baseline=0.0)
 
     @property
     def _subject(self) -> str:
@@ -221,8 +219,7 @@ class ReleasedDifference(Valued):
 
     def _claims(self) -> tuple[Claim, ...]:
         names, units = " minus ".join(self.names), self.first._value_words
-        what = "the difference of linear estimates, without noise,"
-        noise = Claim("noise", what, units, name=names)
+        noise = Claim("noise", "the difference of linear estimates, without noise,", units, name=names)
         people = "the difference of the means of the two populations"
         population = Claim("population", people, units, people, among="samples", name=names)
         more = () if self.first.order else (population,)

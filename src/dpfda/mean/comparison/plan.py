@@ -309,8 +309,7 @@ class PooledComparison(PooledSum):
         if codes is not None:
             other = places[np.unique(codes, return_index=True)[1]][codes] != places
             if self.invalid == "refuse" and other.any():
-                words = f"Every unit must be in one group; found a unit in two. {IN_TWO}"
-                raise DataError(words)
+                raise DataError(f"Every unit must be in one group; found a unit in two. {IN_TWO}")
             places = np.where(other, len(self.keys) + 1, places)
         none = places == len(self.keys)
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
@@ -374,8 +373,7 @@ class PooledComparison(PooledSum):
         # Of units that count for less there may be fewer than two.
         counts = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
         plans = shared.of_sizes(counts).parts.values()
-        pairs = zip(plans, sizes, strict=True)
-        framed = [around(plan, design, own, certificate) for plan, own in pairs]
+        framed = [around(plan, design, own, certificate) for plan, own in zip(plans, sizes, strict=True)]
         charge(read_ledger(ledger), certificate, shared.entry())
         released = [
             cast("ReleasedFunction", frame.release(own.with_noise([0] * law.components)))

@@ -254,5 +254,4 @@ def _check_grid(stated: Floats, earlier: Floats) -> None:
     """Refuse a month on another grid than that of the months before; grids are public."""
     close = CLOSE * float(np.ptp(earlier))
     if stated.size != earlier.size or not np.allclose(stated, earlier, rtol=0, atol=close):
-        words = "be on the grid of the months before"
-        raise ParameterError("X", words, f"{stated.size} other points")
+        raise ParameterError("X", "be on the grid of the months before", f"{stated.size} other points")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -26,14 +26,16 @@ from dpfda.numerics.parameters import flag, known, whole
 from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger.named import Paying
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
+
+if TYPE_CHECKING:
+    from dpfda.mean.running.estimator import PrivateRunningMean
 
 FORMAT = "dpfda-running-mean-state"
 WARNING = (
@@ -56,35 +58,6 @@ class Month:
     units: int
     basis: Basis
     settings: Settings
-
-
-class Estimator(Protocol):
-    """What is asked of `PrivateRunningMean`."""
-
-    steps: int
-
-    @property
-    def bounded(self) -> Mapping[str, object]:
-        """The public bound."""
-
-    def asked(self) -> Guarantee:
-        """The guarantee that is asked for."""
-
-    def _paying(self) -> Paying:
-        """The ledger and the data set in it."""
-
-    def stated(self) -> dict[str, object]:
-        """What is public before there is a first month."""
-
-    def month(self, X: object, groups: object, basis: Basis | None) -> Month:
-        """The records of a month."""
-
-    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
-        """The plan on a basis."""
-
-    @property
-    def settings(self) -> Settings:
-        """Domain, unit and reading."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,8 +104,7 @@ def first_typed(path: Path, moved: bool) -> dict[str, object]:
     """
     journal, records = Journal.open(path)
     with undamaged(journal):
-        header = checked_header(records, journal, moved, FORMAT)
-        typed = dict(header.get("typed", {}))
+        typed = dict(checked_header(records, journal, moved, FORMAT).get("typed", {}))
     journal.close()
     return typed
 
@@ -163,7 +135,7 @@ class Months(Resumable):
     certificate: Certificate
 
     def __init__(
-        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
+        self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
         super().__init__(journal)
         self.certificate = certificate
@@ -178,7 +150,7 @@ class Months(Resumable):
     @classmethod
     def open(
         cls,
-        estimator: Estimator,
+        estimator: PrivateRunningMean,
         path: str | Path,
         plan: RunningPlan | None,
         typed: Mapping[str, object] | None = None,
@@ -219,13 +191,13 @@ class Months(Resumable):
         return months
 
     @classmethod
-    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
+    def resume(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool = False) -> Self:
         """Go on from the file; see `PrivateRunningMean.resume`."""
         flag(moved, "moved")
         return sealed(lambda: cls._resumed(estimator, path, moved))
 
     @classmethod
-    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
+    def _resumed(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
@@ -252,8 +224,7 @@ class Months(Resumable):
         if "frame" in record:
             frame = ReleasedRunningMean.from_json(record["frame"])
             rows = Rows(frame.factorisation, frame.cells, frame.row_law)
-            settings = self._estimator.settings
-            plan = self._estimator.planned(frame.basis, record["units"], settings, rows)
+            plan = self._estimator.planned(frame.basis, record["units"], self._estimator.settings, rows)
             if self._plan is not None or (frame.steps, frame.most) != (plan.steps, plan.most):
                 raise ValueError("a second frame, or one of other months")
             self._plan, self._frame, self.certificate = plan, frame, frame.certificate
@@ -339,8 +310,7 @@ class Months(Resumable):
         basis = None if self._frame is None else self._frame.basis
         month = self._estimator.month(X, groups, basis)
         if self._plan is None:
-            plan = self._estimator.planned(month.basis, month.units, month.settings)
-            self._frame_kept(plan)
+            self._frame_kept(self._estimator.planned(month.basis, month.units, month.settings))
         return month, month.records.total(known(self._plan).month(month.units))
 
     def _draw(self, read: tuple[Month, IntegerSum]) -> None:
@@ -405,8 +375,7 @@ class Months(Resumable):
         """
         words = f"be one of the {self.published} that were published"
         last = whole(month, "month", 1, self.published, words)
-        latest = self._made(last, running=False)
-        return replace(self._made(last, running=True), latest=latest)
+        return replace(self._made(last, running=True), latest=self._made(last, running=False))
 
     def _made(self, month: int, running: bool) -> ReleasedRunningMean:
         """A mean as the rows up to a month have it; post-processing."""

@@ -92,8 +92,7 @@ class Factorisation:
 
     def row(self, month: int) -> list[int]:
         """What the sums of months 1, .., month are multiplied with in the row of a month."""
-        lags = range(month - 1, -1, -1)
-        return [self.column[lag] if lag < len(self.column) else 0 for lag in lags]
+        return [self.column[lag] if lag < len(self.column) else 0 for lag in range(month - 1, -1, -1)]
 
     def moved(self, norm: str) -> int:
         """How far a unit moves all rows, of what it moves the sum of one month; "l2" rounded up.
@@ -255,8 +254,7 @@ class RunningPlan(PlanOfMeans):
     def _gaussian(self) -> Rows:
         """Normal noise on all grid points, in proportion to the distances between the bounds."""
         factors = best_power(self.steps, self.most, "l2")
-        count = self._points if self._points <= LARGEST_GRID else MOST_CELLS
-        cells = equal_cells(self._points, count)
+        cells = equal_cells(self._points, self._points if self._points <= LARGEST_GRID else MOST_CELLS)
         moved = self.moved(factors, cells, "l2")
         shape = np.array(moved, dtype=np.float64)
         return Rows(factors, cells, gaussian_on_body(shape, "box", moved, self.one.guarantee))

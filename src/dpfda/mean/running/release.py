@@ -193,8 +193,7 @@ class ReleasedRunningMean(ReleasedFunction):
     def _lines(self) -> dict[str, str]:
         # A unit that is in fewer months than all has their number in its name.
         own = f", at most {self.most} for one {self.unit}" if self.most >= self.steps else ""
-        months = f"{self._told_months} of {self.steps}{own}"
-        return super()._lines() | {"months": months}
+        return super()._lines() | {"months": f"{self._told_months} of {self.steps}{own}"}
 
 
 ReleasedRunningMean._ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}

@@ -189,8 +189,7 @@ class PrivateVectorMean(Estimator):
         return PooledVector(self.settings, self._lines_alone(n, columns), self._parts)
 
     def _parts(self, X: Records) -> list[Records]:
-        names = self._planned_channels(None)
-        return [*_channels(X, names).values()]
+        return [*_channels(X, self._planned_channels(None)).values()]
 
     def prepare(
         self, X: Records, groups: Labels = None
@@ -216,8 +215,7 @@ class PrivateVectorMean(Estimator):
         _check_domain(shares)
         plan = VectorPlan(shares, self.asked()).measuring
         pairs = zip(plan.parts.items(), answers, strict=True)
-        totals = {name: answer.total.total(part) for (name, part), answer in pairs}
-        return Prepared(plan, totals)
+        return Prepared(plan, {name: answer.total.total(part) for (name, part), answer in pairs})
 
     def _means(self, count: int) -> list[PrivateMean]:
         """The mean of each channel, with its share of the budget."""

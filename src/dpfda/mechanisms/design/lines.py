@@ -223,8 +223,7 @@ def line_design(problem: Problem) -> Design | None:
     """The design for bounds on values whose sums over cells can be made; None without them."""
     if problem.curves is None or problem.cube is None:
         return None
-    designs = list(weighed(problem))
-    best, _ = min(designs, key=lambda pair: pair[1])
+    best, _ = min(list(weighed(problem)), key=lambda pair: pair[1])
     cells = None
     if best.measurement is not None:
         cells = tuple(int(row.sum()) for row in best.measurement.matrix)
