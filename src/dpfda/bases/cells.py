@@ -162,7 +162,7 @@ class CellGrid:
 
     @property
     def atoms_words(self) -> str:
-        """What is said of atoms after the cells; "" where there are none."""
+        """Words for the atoms, after those for the cells; "" where there are none."""
         values = ", ".join(f"{atom:g}" for atom in self.atoms)
         subject = "the value" if len(self.atoms) == 1 else "each of the values"
         return f", and one for {subject} {values}" if self.atoms else ""

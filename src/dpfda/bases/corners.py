@@ -101,7 +101,8 @@ def place_words(place: Mapping[str, object]) -> str:
 def whole_place(covariates: Iterable[Covariate], place: Mapping[str, object]) -> str:
     """The same of all covariates: those not named are in the middle, or at the first level."""
     middle = {
-        term.name: term.levels[0] if term.bounds is None else sum(term.bounds) / 2 for term in covariates
+        variable.name: variable.levels[0] if variable.bounds is None else sum(variable.bounds) / 2
+        for variable in covariates
     }
     return place_words(middle | dict(place))
 

@@ -26,7 +26,7 @@ def frozen(array: Floats) -> Floats:
 
 
 def freeze(record: object, *names: str) -> None:
-    """Put read-only copies, in doubles, in the place of arrays that a frozen record holds."""
+    """Replace the arrays of a frozen record by read-only copies, in doubles."""
     for name in names:
         array = np.array(getattr(record, name), dtype=np.float64)
         array.setflags(write=False)

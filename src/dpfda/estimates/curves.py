@@ -264,7 +264,7 @@ class CurveModel:
 
 @dataclass(frozen=True, eq=False)
 class CurvePosterior:
-    """All that is said of a mean between bounds, given one noisy outcome. Deterministic.
+    """The posterior of a mean between bounds, given one noisy outcome. Deterministic.
 
     noisy: array (M,). What was measured of u - 1/2, in noise deviations.
     """

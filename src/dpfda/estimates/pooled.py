@@ -228,7 +228,7 @@ class PooledMean:
 
     @property
     def seen_at(self) -> Floats:
-        """Shares (N,) of observations near each point of the grid, as the table tells."""
+        """Shares (N,) of observations near each point of the grid, from the table."""
         return np.asarray(self.forms.sum(axis=0))
 
     @property
@@ -267,7 +267,7 @@ class PooledMean:
         return max((model.posterior(contrasts) for model in tried), key=lambda fit: fit.evidence)
 
     def _variance(self, level: Floats, squares: Floats, sampling: Floats) -> Floats:
-        """Variance (N,) of a value, from what the table says (C,) of squares around levels."""
+        """Variance (N,) of a value, from the table's sums (C,) of squares around levels."""
         weights = np.stack([level**2, level**2 - level, (1 - level) ** 2], axis=1)
         # Its own sampling: deviations from a mean within the bounds seldom reach half their distance.
         errors = Contrasts(self.noise, self.unit, weights, sampling * LARGEST)

@@ -223,7 +223,7 @@ class PrivateMean(InBlocks):
     ) -> Prepared[MeanPlan, IntegerSum] | Prepared[LooksPlan, Readable]:
         """A sum, or records to be read again where two looks are to be had and pay."""
         if not self._measures:
-            # A class of one's own may have another.
+            # A derived class may have a `prepare` of its own.
             return self.prepare(records.given, records.groups)
         prepared = self._answering(records, asks=not self._looks)
         plan = prepared.plan.measuring
@@ -327,7 +327,7 @@ class PrivateMean(InBlocks):
                 pool = self._pool_on(sample(X), groups)
                 total = total_on_cluster(pool, X, groups)
                 summed = counted(pool.summation, total).summed(total)
-                # As of records at hand, whoever asks says whether more is measured than the line.
+                # The caller decides whether more than the line is measured, as for records in memory.
                 return Prepared(summed.plan.line_alone, summed.total)
             return (asks and self._queried(records)) or self._read(records, boxes=True)
 

@@ -82,7 +82,7 @@ class RadiusTry:
 
     @property
     def _parts(self) -> Floats:
-        """Of how many finest units the difference is told in shares (m,): the bounds' distance.
+        """The units (m,) in which the difference is measured, in finest units: the bounds' distance.
 
         Or more, where that is far less than elsewhere, so that rounding alone would move it further.
         """

@@ -1,4 +1,4 @@
-"""What a person says of a mean: looks at the records, and public curves that it may be near to."""
+"""What may be stated for a mean: looks at the records, and public curves that it may be near to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import entries, reals
 from dpfda.spine.settings import Gathered
 
-# What says so in the place of an object, on the command line or in a study; and that there is one alone.
+# Names of two looks, on the command line or in a study, and of a single one.
 NAME, ONE = "two-looks", "one-look"
 
 
@@ -76,7 +76,7 @@ def is_one_look(mechanism: object) -> bool:
 
 
 def mechanism_of_look(mechanism: object) -> object:
-    """What a look of its own draws with, for what was said of looks: the default."""
+    """The mechanism of a single look: the default where looks were stated."""
     of_looks = two_looks_of(mechanism) is not None or is_one_look(mechanism)
     return "auto" if of_looks else mechanism
 

@@ -204,7 +204,7 @@ class HeldCloser(ReleasedFunction):
     def _checked(self) -> None:
         super()._checked()
         if isinstance(distance := self.distance, DistanceInBox):
-            # Of more numbers than are said the least would be lower than its quantile allows for.
+            # The least of more numbers than stated would be lower than its quantile allows for.
             cells, sides = self.noise.components, len(distance.numbers)
             if sides != distance_sides(cells) or getattr(distance.noise, "whole", 0) != cells + sides:
                 raise ValueError("other numbers tell the largest distance than the cells call for")
@@ -285,7 +285,7 @@ class CloserMean(HeldCloser):
 
     @property
     def _tells_mean(self) -> bool:
-        """Whether what is told is told of the mean between the bounds that were stated."""
+        """Whether the measured distance is that of the mean between the stated bounds."""
         return self.distance is not None or self.excess is not None or not self._is_held
 
     @property

@@ -29,7 +29,7 @@ from dpfda.spine.sums import Readable, Summation
 if TYPE_CHECKING:
     from dpfda.publication.session import Session
 
-# Numbers of units by which it is checked that the basis does not depend on it.
+# Two numbers of units: the basis must be the same for both.
 TRIAL_SIZES = (2, 10**9)
 
 

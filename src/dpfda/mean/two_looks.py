@@ -137,7 +137,7 @@ def published(
     own: Certificate,
     draw: Draw = EXACT,
 ) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A closer look of what gets noise, and the noise on what tells the largest distance, if that is."""
+    """A closer look at sums that get noise, and the noise on the sides that measure the distance."""
     if sides is None:
         return publish_curve(summed, closer, own, draw), ()
     return line_and_noise(summed, pay(summed, closer, certificate=own), sides, draw)
@@ -336,7 +336,7 @@ class LooksPlan(StagedPlan):
         return self.with_sides(plan, radius < HALF)
 
     def distance(self, closer: MeanPlan) -> DistanceNoise | None:
-        """What tells the largest distance: sides of the closer look's box, or a share of its own."""
+        """What measures the largest distance: sides of the closer look's box, or a share of its own."""
         own = self.whole.distance
         return sides_of(self.whole, closer) or (None if own is None or own.in_box else own)
 

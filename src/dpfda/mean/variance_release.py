@@ -61,7 +61,7 @@ class MeanAndVariance(ReleasedFunction):
         return self._at(lambda at: self._variance(at, level), points)
 
     def _variance(self, at: Floats, level: float | None) -> Floats:
-        # Bounds on values are asked for.
+        # `__post_init__` requires bounds on values.
         lower, upper = known(self._limits_at(at))
         squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
         line = np.asarray(replace(self, order=0)(at))

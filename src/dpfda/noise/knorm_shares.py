@@ -167,8 +167,8 @@ class SharedBlocksNoise(SharedKNormNoise):
     draw, achieved = Drawn._all, SharedKNormNoise.achieved
 
     def part(self, own: slice) -> Self:
-        mine = (own.start <= block.start < own.stop for block in self.blocks)
-        return replace(self, scales=self.scales[own], block_sizes=tuple(compress(self.together, mine)))
+        inside = (own.start <= block.start < own.stop for block in self.blocks)
+        return replace(self, scales=self.scales[own], block_sizes=tuple(compress(self.together, inside)))
 
 
 def k_norm_share(squares: list[Fraction], honest: int) -> list[int]:
@@ -188,7 +188,7 @@ def k_norm_loss(law: Any, length: Fraction, requested: Guarantee) -> PureDP:
 
 
 def k_norm(central: NoiseLaw, width: Width, epsilon: Fraction) -> SharedKNormNoise | None:
-    """K-norm noise that one share would have alone, in the place of a central law; None of others."""
+    """K-norm noise that one share would have alone, instead of a central law; None for others."""
     if isinstance(central, SharedKNormNoise):
         return central
     if isinstance(central, BoxNoise) and isinstance(width, tuple):

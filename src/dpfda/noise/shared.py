@@ -226,10 +226,10 @@ class SharedLaplaceNoise(InShares):
 def shared(
     central: NoiseLaw, honest: int, norm: AnyNorm, width: Width, requested: Guarantee
 ) -> SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise:
-    """The law in shares of which `honest` have the guarantee, in the place of a central law.
+    """The law in shares of which `honest` have the guarantee, instead of a central law.
 
-    Gaussian and Laplace noise have its scales, and one block of K-norm noise. In the place of that of a
-    box, which is not known to divide, stands that of the ellipsoid around the box of least noise.
+    Gaussian and Laplace noise have its scales, and one block of K-norm noise. That of a box, which is
+    not known to divide, is replaced by that of the ellipsoid around the box of least noise.
     Raises RefusedMechanismError if the central law is another, or the gap leaves no scale of at most
     1.05 times its variance.
     """

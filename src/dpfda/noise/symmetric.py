@@ -100,7 +100,7 @@ def triangle(size: int) -> int:
 class MatrixLaw(Law):
     """A law on symmetric matrices, by its number of rows and its scale.
 
-    A law has a name ``mechanism`` by which it is asked for, and `scaled`, which finds its scale.
+    A law has its name in ``mechanism``, and `scaled`, which finds its scale.
     """
 
     size: int
@@ -280,7 +280,7 @@ def suits(name: str, guarantee: Guarantee) -> bool:
 
 
 def symmetric_mechanisms() -> dict[str, type[Any]]:
-    """Names by which laws on matrices are asked for, with their classes."""
+    """Names of the laws on matrices, with their classes."""
     return {law.mechanism: law for law in laws_of(MatrixLaw).values() if law.mechanism}
 
 

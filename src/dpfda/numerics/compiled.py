@@ -148,7 +148,7 @@ def _read(
     units: Units,
     unusable: Flags,
 ) -> tuple[list[Result], int, int]:
-    """What each thread takes of units, by a way of its own, and what `read_and_sum` tells beside."""
+    """The result of each thread, and the numbers of refused and lost records, as of `read_and_sum`."""
     order, starts, sizes = units
     count = len(values) if starts.size == 0 else sizes.size
     parts = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
@@ -170,11 +170,9 @@ def _read(
             own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
             # Threads mark records each of its own.
             mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
-        if complete and starts.size:
-            return result, *_read_part(mine, take, reading, own, marks)
-        if starts.size:
+        if starts.size and not complete:
             return result, *_average_part(mine, take, reading, own, marks)
-        if standardize:
+        if starts.size or standardize:
             return result, *_read_part(mine, take, reading, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 

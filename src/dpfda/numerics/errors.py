@@ -256,7 +256,7 @@ class MissingExtraError(DpfdaError, ImportError):
 
 @contextmanager
 def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """Around the imports of an optional package: says which extra has it, where it is not there.
+    """Around the imports of an optional package: names the extra that has it, where it is missing.
 
     Raises MissingExtraError.
     """

@@ -91,7 +91,7 @@ def _digest(arguments: object) -> bytes:
 
 
 def _write(value: object, parts: list[bytes]) -> None:
-    """Write the content of an argument, without ambiguity: every part says its kind and its length."""
+    """Write the content of an argument, without ambiguity: every part states its kind and its length."""
     kind = type(value)
     if kind in _PLAIN:
         written = repr(value).encode()

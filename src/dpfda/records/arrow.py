@@ -128,8 +128,8 @@ def check_footer(stated: FileMetaData) -> None:
 def check_buffers(table: Table | RecordBatch) -> None:
     """Check that no column's buffers end before its rows do.
 
-    Raises pyarrow.ArrowInvalid if one's do. Nothing is said of how text is written: that is a matter of
-    its row alone.
+    Raises pyarrow.ArrowInvalid if one's do. The encoding of text is not checked: it is a matter of its
+    row alone.
     """
     for column in table.columns:
         for part in getattr(column, "chunks", [column]):
@@ -343,7 +343,7 @@ def blocks_of(source: object) -> Iterator[Any]:
             "something else. Use fit for records that are all at hand."
         )
     if blocks is source:
-        # An iterator of one's own: what it raises is for whoever wrote it.
+        # The caller's own iterator: its errors are the caller's.
         yield from source
         return
     nothing = object()

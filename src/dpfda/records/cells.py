@@ -86,7 +86,10 @@ def _number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
     if issubclass(kind, float):
         return float.__float__(cell)
     if issubclass(kind, int):
-        return _small(int.__int__(cell))
+        integer = int.__int__(cell)
+        if -TOO_LARGE < integer < TOO_LARGE:
+            return float(integer)
+        raise UnreadableCellError(TOO_LARGE_INTEGER)
     if issubclass(kind, np.generic):
         if is_native(cell.dtype) and kind.__module__ == "numpy":
             return _number(cell.item())
@@ -96,12 +99,6 @@ def _number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
     if kind is Decimal or kind is Fraction:
         return _exact_number(cell)
     raise UnreadableCellError(NO_NUMBER)
-
-
-def _small(integer: int) -> float:
-    if -TOO_LARGE < integer < TOO_LARGE:
-        return float(integer)
-    raise UnreadableCellError(TOO_LARGE_INTEGER)
 
 
 def _exact_number(cell: Decimal | Fraction) -> float:

@@ -207,7 +207,7 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
 
 
 def check_dimensions(shape: tuple[int, ...], name: str = "X", more: str = "") -> None:
-    """Refuse what is no matrix with a row; `more` is told beside."""
+    """Refuse what is no matrix with a row; `more` is added to the message."""
     if len(shape) in (1, 2) and shape[0] == 0:
         raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
     if len(shape) != 2:
@@ -364,7 +364,7 @@ def cells_in(values: object, name: str) -> Column:
 
 
 def cells_taken(cells: Column, rows: Cells) -> Column:
-    """Those of these records."""
+    """The cells of some records."""
     return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows.tolist()]
 
 

@@ -141,7 +141,7 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
 
 # What is offered where records have an axis along which gaps can be filled.
 FILL = "$missing to fill gaps within a record, or "
-# What it does to the result is said where it is offered.
+# What it does to the result is documented with the parameter.
 REPLACE = "$invalid to replace each such record by a fixed public one, which draws the result to it"
 
 
@@ -189,7 +189,7 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
 
 
 def _centered(rows: Floats, weights: Floats, total: float) -> tuple[Floats, Floats, Floats]:
-    """Records minus their means, these means, and the squares of the norms of what is left."""
+    """Records minus their means, these means, and the squared norms of the differences."""
     means = lane_sums(rows * weights) / total
     centered = rows - means[:, None]
     return centered, means, square_lengths(centered, weights)

@@ -1,4 +1,4 @@
-"""Curves out of CSV and Parquet files: which columns are what, and what cannot be told.
+"""Curves out of CSV and Parquet files: which columns are what, and what stays ambiguous.
 
 Messages name lines of a text file (rows of a Parquet file) and columns, never the text of a cell.
 """

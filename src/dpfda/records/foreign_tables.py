@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Held: TypeAlias = tuple[Mapping[str, Sequence[object]], metadata_container]
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
-# By which function of pyreadstat each is read.
+# The function of pyreadstat that reads each.
 STATISTICS = {
     ".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por",
     ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport",

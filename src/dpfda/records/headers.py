@@ -175,7 +175,7 @@ def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | Non
 
 
 def says_header(columns: str | Sequence[str] | None) -> bool:
-    """Whether it was said that there is a header line: all columns were asked for, or each by its label.
+    """Whether a header line was stated: all columns were named, or each by its label.
 
     A pattern such as ``'[0-9]*'`` says nothing: it also selects one person's values.
     """

@@ -179,7 +179,7 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
             first.setdefault(readable, row)
         keys.append(key)
     if first and invalid == "refuse":
-        # Another type goes first, wherever it stands: what is said does not depend on the order of rows.
+        # Another type goes first, wherever it stands: the message does not depend on the order of rows.
         if False in first:
             raise DataError(
                 f"{name} must hold words, numbers or dates; found labels of another type, first in "

@@ -82,8 +82,8 @@ class TypedFile:
                 wrong: dict[tuple[int, int], str] = {}
                 for target, place in enumerate(numbers):
                     cells = batch.column(self.header[place])
-                    block[:, target], bad = _read_numbers(cells, stated.notation, dates.get(place))
-                    wrong |= {(row, target): kind for row, kind in bad.items()}
+                    block[:, target], unread = _read_numbers(cells, stated.notation, dates.get(place))
+                    wrong |= {(row, target): kind for row, kind in unread.items()}
                 settle(block, wrong, names, rows, stated)
                 values.frombytes(block.tobytes())
                 for keys, place in zip(columns, labels, strict=True):

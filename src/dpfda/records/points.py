@@ -95,7 +95,7 @@ def cell_weights(
 
     A unit's shares are floor(2^exponent k_c / k), with k_c of its k usable points in cell c: integers
     from integers, not negative, of sum at most 2^exponent; all zero for a unit without a usable point.
-    With weights a point counts as its own in the place of 2^exponent.
+    With weights a point counts as its weight instead of 2^exponent.
 
     index: array (n,) of int. Cell of each point.
     usable: array (n,) of bool.

@@ -183,7 +183,7 @@ def _number(column: str, kind: str) -> str:
 
 
 def _label(column: str, kind: str) -> str | None:
-    """What labels are told apart by; text by its bytes, whatever order of words is in force."""
+    """What labels are compared by; text by its bytes, whatever collation is in force."""
     if kind == "VARCHAR":
         return f"{OWN}encode({column})"
     return column if kind in LABELS else None
@@ -208,7 +208,7 @@ def _averages(records: Relation, columns: Sequence[str]) -> Relation:
 
 
 def _below(columns: Sequence[str]) -> list[str]:
-    """What is told of records for `Below`."""
+    """The columns of the query that `Below` is made of."""
     every = [f"{b} - {a}" for a, b in pairwise(columns)]
     first, second, steps = every[0], every[min(1, len(every) - 1)], ", ".join(every)
     rising = " AND ".join(f"{a} < {b}" for a, b in pairwise(columns))

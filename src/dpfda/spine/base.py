@@ -12,7 +12,7 @@ COMMAND = False
 
 
 class Plain:
-    """In the place of scikit-learn's `BaseEstimator`, which takes longer to load than a plan to make."""
+    """Instead of scikit-learn's `BaseEstimator`, which takes longer to load than a plan to make."""
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

@@ -25,7 +25,7 @@ _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json
 
 
 def check_choices(estimator: Estimator) -> Guarantee:
-    """Check what an estimator was given of epsilon, delta, unit and the like.
+    """Check an estimator's epsilon, delta, unit and the like.
 
     Returns the one that is asked for.
     Raises ParameterError if one cannot be used. Nothing was read, charged or drawn.

@@ -67,7 +67,7 @@ SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateSum(Private):
-    """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
+    """An exact sum on its way through a cluster. Private: its numbers have no noise.
 
     Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
 
@@ -146,7 +146,7 @@ def pooled_for(
     """The sum of an estimator on the columns of X, where these are records that were made up.
 
     groups: Whether it is None is looked at.
-    y: What else is said of records, by its names.
+    y: Further columns of the records, by name.
     count: How many units there are; not called where that is private, or the sum does not ask for it.
     Raises ParameterError if the summary is no sum, or a public parameter is unusable.
     """
@@ -168,7 +168,7 @@ def pooled_for(
 
 
 def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:
-    """The release of a summary that asks how many units there are, and is told by a pass over labels.
+    """The release of a summary that needs the number of units, which a pass over labels counts.
 
     X, groups, y: As of `total_on_cluster`.
     """
@@ -219,7 +219,7 @@ def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
 
 
 def refused(words: str) -> PrivateSum:
-    """Why a partition cannot be added up, in the place of its sum."""
+    """Why a partition cannot be added up, instead of its sum."""
     return PrivateSum((), 0, words)
 
 
@@ -241,7 +241,7 @@ def sent(total: IntegerSum, number: int) -> PrivateSum:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Seen(Private):
-    """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
+    """The persons of some partitions, as bits at places of labels, or why these cannot be read. Private.
 
     once, twice: Who is there, and who is in several of them.
     ends: Least and largest first mark of each partition, a row each.
@@ -264,12 +264,12 @@ class Seen(Private):
 
     @property
     def most(self) -> bool:
-        """Whether most places are of persons who may be in several: then all records may well move."""
+        """Whether most places are of persons who may be in several partitions: then all records move."""
         once, twice = (int(np.bitwise_count(places).sum()) for places in (self.once, self.twice))
         return 2 * twice > once
 
     def buckets_of(self, marks: Integers, buckets: int) -> Integers:
-        """To which of some buckets records move, -1 where whose they are is in no other partition.
+        """The bucket that each record moves to; -1 where its person is in no other partition.
 
         Who is at a place, and in a range, of several partitions may be in another one. Where most move,
         all do: a sum over the few who are left would take longer.
@@ -288,7 +288,7 @@ class Seen(Private):
 
 
 def _seen(number: int, invalid: str, labels: object) -> Seen:
-    """Whom one partition holds; runs on a worker."""
+    """The persons of one partition; runs on a worker."""
     seen = np.zeros(2**PLACE_BITS, dtype=np.bool_)
     try:
         marks = label_marks(labels, invalid)
@@ -306,7 +306,7 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
-    """Whom several hold; runs on a worker, or where they arrive."""
+    """The persons of several partitions; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
     parts, digests = list(parts), dict[int, bytes]()
     for part in parts:
@@ -352,7 +352,7 @@ class Dealt(Private):
         return cls(block.take(chosen, axis=0), marks[chosen], _chosen(beside, chosen))
 
     def __sizeof__(self) -> int:
-        """By which Dask tells when to write it to disk."""
+        """Dask decides by it when to write this to disk."""
         size = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
         return int(size) + self.marks.nbytes
 
@@ -404,7 +404,7 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
 
 
 def _chosen(beside: Beside, rows: Integers) -> Beside:
-    """What is said of some records."""
+    """The further columns of some records."""
     if beside is None:
         return None
     if isinstance(beside, dict):
@@ -413,7 +413,7 @@ def _chosen(beside: Beside, rows: Integers) -> Beside:
 
 
 def _joined_columns(parts: list[Any]) -> Beside:
-    """What is said of the records of several pieces."""
+    """The further columns of several pieces, one after the other."""
     if isinstance(parts[0], dict):
         return {name: _joined_columns([part[name] for part in parts]) for name in parts[0]}
     return None if parts[0] is None else [cell for part in parts for cell in part]

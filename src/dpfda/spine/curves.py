@@ -224,7 +224,7 @@ def readable(
 
 
 def is_pooled(settings: Settings, X: object) -> bool:
-    """Whether it is pooled: by what was asked for, else by the layout of the input. Both public."""
+    """Whether observations are pooled: by the parameter, else by the input's layout. Both are public."""
     missing = settings.reading.missing
     return missing == "pooled" or (missing == "refuse" and Container.of(X).irregular)
 

@@ -29,7 +29,7 @@ class Embeds(Protocol):
 
 @dataclass(frozen=True)
 class Embedding:
-    """The `embed` of a class of one's own, with its parameters. Public.
+    """The `embed` of a derived class, with its parameters. Public.
 
     of: Takes values (k, m) and gives values (k, q), row by row.
     points_of: The public points of these, from those of the records.

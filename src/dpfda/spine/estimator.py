@@ -37,7 +37,7 @@ else:
 
 
 def warn_of_labels(y: object, groups: object = None) -> None:
-    """Warn of labels in the place of y where there are no groups: nobody is protected by them.
+    """Warn of labels that are passed as y where there are no groups: they protect nobody.
 
     ``fit(X, person)`` reads as if each person counted as one, and each record would be protected alone.
     """
@@ -55,7 +55,7 @@ class Estimator(_Base):  # type: ignore[misc]
 
     A summary has the parameters epsilon, delta and ledger, and those of `_gathered` that it needs.
     Fields of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``,
-    where the object itself is not given; so may a kernel in the place of a basis. `get_params` knows
+    where the object itself is not given; so may a kernel instead of a basis. `get_params` knows
     the objects.
     """
 
@@ -64,18 +64,18 @@ class Estimator(_Base):  # type: ignore[misc]
         "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
     }  # fmt: skip
 
-    # Whether there is nothing to fit without y.
+    # Whether `fit` needs y.
     _takes_labels: ClassVar[bool] = False
     # Whether all of its roads go through `embed`.
     _embeds: ClassVar[bool] = False
-    # Whether it asks how far apart values are.
+    # Whether it takes a step between values.
     _stepped: ClassVar[bool] = False
-    # Whether values that many units have are counted by themselves.
+    # Whether it counts values that many units share apart.
     _atomic: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number
-    # Of those that have it: in the place of epsilon.
+    # Instead of epsilon, where an estimator has it.
     rho: Number = None
     ledger: object
 
@@ -97,8 +97,8 @@ class Estimator(_Base):  # type: ignore[misc]
     def embed(self, values: Floats) -> ArrayLike:
         """What is summed of each record, before its bound is enforced; here the record itself.
 
-        A class of one's own puts another in its place, and is heard on every road: in memory, in
-        blocks, on a cluster, by custodians, in sessions.
+        A derived class overrides it, for every road to the sum: in memory, in blocks, on a cluster, by
+        custodians, in sessions.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Estimator(_Base):  # type: ignore[misc]
                 )
 
     def _class_with_fit(self) -> type | None:
-        """The class that has put its own `fit` in the place of a summary's; None where there is none."""
+        """The class that overrides the `fit` of a summary; None where none does."""
         kinds = [kind for kind in type(self).__mro__ if "fit" in vars(kind)]
         return kinds[0] if len(kinds) > 1 else None
 

@@ -29,7 +29,7 @@ from dpfda.spine.choices import check_groups
 
 # Groups as an estimator has them: a list, or lists by the names of columns.
 Levels: TypeAlias = Sequence[object] | Mapping[str, Sequence[object]] | None
-# In the place of a group's number: a label that is none of the levels, and no label.
+# Instead of a group's number: for a label that is none of the levels, and for no label.
 OTHER, NONE = -1, -2
 
 
@@ -392,23 +392,26 @@ def read_covariates(
         If one is unusable and is to be refused: with its row, never its value.
     """
     read, usable = [], np.ones(count, dtype=np.bool_)
-    for term, column in zip(covariates, columns, strict=True):
-        if term.bounds is not None:
-            numbers = column_of(column, term.name)[0]
-            fits, cells = np.isfinite(numbers), scaled(numbers, term.bounds)
+    for variable, column in zip(covariates, columns, strict=True):
+        if variable.bounds is not None:
+            numbers = column_of(column, variable.name)[0]
+            fits, cells = np.isfinite(numbers), scaled(numbers, variable.bounds)
         else:
-            places = members(column, [*stated[term.name]], term.name)
+            places = members(column, [*stated[variable.name]], variable.name)
             fits, cells = places >= 0, np.maximum(places, 0)
             if invalid == "refuse" and (places == OTHER).any():
-                raise none_of(term.name, "levels", [*term.levels], int(np.argmax(places == OTHER)))
+                raise none_of(
+                    variable.name, "levels", [*variable.levels], int(np.argmax(places == OTHER))
+                )
         if len(cells) != count:
             raise DataError(
-                f"{term.name} must have one entry a {records} ({count}); found {len(cells)}."
+                f"{variable.name} must have one entry a {records} ({count}); found {len(cells)}."
             )
         if invalid == "refuse" and not fits.all():
             raise DataError(
-                f"{term.name} must have a usable value for every {records}; found one that is missing "
-                f"or no finite number in $place. Use $invalid to leave such records out. {OUTSIDE}",
+                f"{variable.name} must have a usable value for every {records}; found one that is "
+                "missing or no finite number in $place. Use $invalid to leave such records out. "
+                f"{OUTSIDE}",
                 place=Location(int(np.argmin(fits))),
             )
         read.append(cells)

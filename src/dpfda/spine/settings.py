@@ -1,7 +1,7 @@
-"""What several parameters say together: the domain, who is protected, and how records are read.
+"""Parameters that belong together: the domain, who is protected, and how records are read.
 
 Each is a frozen object of public choices, checked when it is made. An estimator takes one of them or, in
-its place, what is said most often: ``domain=(0, 24)`` its ends, ``unit="person"`` a name.
+its place, what is stated most often: ``domain=(0, 24)`` its ends, ``unit="person"`` a name.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Summed = TypeVar("Summed", bound="Estimator")
-# Columns of what else is said of records, by the names that `fit` has where there are any.
+# Further columns of the records, such as their groups, by the names that `fit` has for them.
 Named: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
@@ -102,14 +102,14 @@ def pool_of(
 
 
 def _columns_of(y: Named) -> list[str]:
-    """Columns of what is said of records."""
+    """The further columns of the records."""
     if y is None or isinstance(y, str):
         return [] if y is None else [y]
     return list(y.values()) if isinstance(y, Mapping) else list(y)
 
 
 def _names_of(y: Named) -> dict[str, None]:
-    """What several of them are called, in order; none where there is one alone."""
+    """Their names, in order; none where there is a single one."""
     return {} if y is None or isinstance(y, str) else dict.fromkeys(y)
 
 

@@ -269,7 +269,7 @@ class Summation:
         return Prepared(plan, self.finish(total, plan))
 
     def summed(self, total: IntegerSum) -> Prepared[MeanPlan, Summed]:
-        """A sum before it is said what of it gets noise."""
+        """A sum, before a plan decides which of its numbers get noise."""
         return Prepared(self.plan, Summed(self, total))
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
@@ -337,7 +337,7 @@ class Readable(Kept):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summed(Private):
-    """Records that were added up, before it is said what of their sum gets noise.
+    """Records that were added up, before a plan decides which numbers of the sum get noise.
 
     summation: Public: how.
     added: Private.
@@ -352,7 +352,7 @@ class Summed(Private):
             return self.summation.finish(self.added, plan)
 
 
-# A plan of a mean, and what has its integers: not said yet is what of them gets noise.
+# A plan of a mean, and what has its integers; which of them get noise is still open.
 Answered = Prepared[MeanPlan, Readable] | Prepared[MeanPlan, Summed]
 
 

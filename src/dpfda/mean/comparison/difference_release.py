@@ -242,7 +242,7 @@ class ReleasedDifference(Valued):
 
     @property
     def _assumes(self) -> list[str]:
-        """What the bands of its groups, and its own, assume; said first."""
+        """What the bands of its groups, and its own, assume; stated first."""
         prior, points = self.first.hierarchy, int(self.grid_points.size)
         cells = getattr(prior, "cells", None)
         if self._is_proved or not self._is_line or cells is None:

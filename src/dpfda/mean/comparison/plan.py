@@ -63,9 +63,9 @@ class ComparisonPlan(PlanOfMeans):
     parts : mapping
         Plan of each group's mean, by its name.
     mechanism : str
-        As it was asked for.
+        As the estimator has it.
     design_size : int, optional
-        What noise is tuned for, where it was asked for; else the smallest public size.
+        Number of units that noise is tuned for, by default the smallest public size.
     """
 
     parts: Mapping[str, MeanPlan]
@@ -159,7 +159,7 @@ class ComparisonPlan(PlanOfMeans):
         for start in range(0, len(names), groups):
             taken = (names * 2)[start : start + min(groups, len(names))]
             named |= borrowing({name: releases[int(name)] for name in taken})
-        # What is told of all together makes bands of one size equally wide.
+        # A distance that all groups share makes bands of groups of one size equally wide.
         alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
         own, most = (part.width_of([*named.values()], level, groups) for groups in (1, alike))
         return own._replace(most=most.most)

@@ -211,10 +211,14 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         findings = {}
         if not self.factors:
             verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
-            says = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
-            remarks = [*([PROVED] if gap._is_proved else []), f"{first_up(says)}. {SAMPLING}", *remarks]
+            sentence = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+            remarks = [
+                *([PROVED] if gap._is_proved else []),
+                f"{first_up(sentence)}. {SAMPLING}",
+                *remarks,
+            ]
             numbers = {"difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()}}
-            findings = {"difference": f"{says} (sampling is not in it)"}
+            findings = {"difference": f"{sentence} (sampling is not in it)"}
         return Stated(
             f"The mean curves of {len(self.names)} groups ({self._named}). Their differences, and "
             "anything else that is made of them, cost no further privacy. The promise is for all "

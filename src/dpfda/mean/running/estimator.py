@@ -240,7 +240,7 @@ class PrivateRunningMean(Estimator):
 
     @property
     def _unit(self) -> str:
-        """What is protected, in a word: of whoever may be in some of the months alone, that part."""
+        """The protected unit in a word: so many months of a person who may not be in all of them."""
         name, most = self.settings.unit.called(None), self._most
         if self.settings.unit.name is None or most == self.steps:
             return name

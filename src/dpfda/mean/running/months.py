@@ -1,10 +1,10 @@
 """The months that are open: charge once for all, then publish one after the other from a secret file.
 
-**Crashes.** A month's exact sums and its noisy row stand in one record, which is on the disk before
-anything is told of them. Whoever is killed before that has told nothing: the noise that was drawn is
-lost, the month is drawn anew, and nobody has seen two rows of one month. Whoever is killed after it has
-a published month: its number asked for again, whatever the data then are, answers with the release in
-the file and draws nothing. No record's length depends on sums or noise.
+**Crashes.** A month's exact sums and its noisy row are one record, which is on the disk before anything
+of them is shown. A process that is killed before that has shown nothing: its noise is lost, the month is
+drawn anew, and nobody has seen two rows of one month. A process that is killed later has published the
+month: called for it again, with whatever data, it answers with the release in the file, without a draw.
+The length of a record depends neither on sums nor on noise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -26,16 +26,14 @@ from dpfda.numerics.parameters import flag, known, whole
 from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger.named import Paying
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
-
-if TYPE_CHECKING:
-    from dpfda.mean.running.estimator import PrivateRunningMean
 
 FORMAT = "dpfda-running-mean-state"
 WARNING = (
@@ -58,6 +56,35 @@ class Month:
     units: int
     basis: Basis
     settings: Settings
+
+
+class Estimator(Protocol):
+    """What is asked of `PrivateRunningMean`."""
+
+    steps: int
+
+    @property
+    def bounded(self) -> Mapping[str, object]:
+        """The public bound."""
+
+    def asked(self) -> Guarantee:
+        """The guarantee that is asked for."""
+
+    def _paying(self) -> Paying:
+        """The ledger and the data set in it."""
+
+    def stated(self) -> dict[str, object]:
+        """What is public before there is a first month."""
+
+    def month(self, X: object, groups: object, basis: Basis | None) -> Month:
+        """The records of a month."""
+
+    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
+        """The plan on a basis."""
+
+    @property
+    def settings(self) -> Settings:
+        """Domain, unit and reading."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +162,7 @@ class Months(Resumable):
     certificate: Certificate
 
     def __init__(
-        self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
+        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
         super().__init__(journal)
         self.certificate = certificate
@@ -150,7 +177,7 @@ class Months(Resumable):
     @classmethod
     def open(
         cls,
-        estimator: PrivateRunningMean,
+        estimator: Estimator,
         path: str | Path,
         plan: RunningPlan | None,
         typed: Mapping[str, object] | None = None,
@@ -191,13 +218,13 @@ class Months(Resumable):
         return months
 
     @classmethod
-    def resume(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool = False) -> Self:
+    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
         """Go on from the file; see `PrivateRunningMean.resume`."""
         flag(moved, "moved")
         return sealed(lambda: cls._resumed(estimator, path, moved))
 
     @classmethod
-    def _resumed(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool) -> Self:
+    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
@@ -314,7 +341,7 @@ class Months(Resumable):
         return month, month.records.total(known(self._plan).month(month.units))
 
     def _draw(self, read: tuple[Month, IntegerSum]) -> None:
-        """Draw the noise of the next row; row and sums go to the disk before anything is told."""
+        """Draw the noise of the next row; row and sums go to the disk before anything is shown."""
         (month, total), plan = read, known(self._plan)
         law, factors = plan.chosen.law, plan.chosen.factorisation
         exact = total.with_noise([0] * law.components)

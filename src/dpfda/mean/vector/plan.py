@@ -61,7 +61,7 @@ class VectorPlan(PlanOfMeans):
     shares : mapping
         Plan of each channel's mean with an equal share of the budget, by its name.
     whole : Guarantee
-        Of all channels together, as it was asked for.
+        The requested guarantee, for all channels together.
 
     Examples
     --------
@@ -267,11 +267,11 @@ class PooledVector(PooledSum):
         plan, sums = self.plan, self._sums(total)
         if plan.neighbours is Neighbours.REPLACE_ONE:
             plan = plan.remade(plan.whole, total.count_with_noise(0, 1))
-            # Held to the rule by which they were added up.
-            ready = {k: finished(own, part, partial(_planned, plan.parts[k])) for k, own, part in sums}
+            # Checked against the rule by which they were added up.
+            means = {k: finished(own, part, partial(_planned, plan.parts[k])) for k, own, part in sums}
         else:
-            ready = {k: own.prepared(part, plan.parts[k]) for k, own, part in sums}
-        totals = {name: prepared.total for name, prepared in ready.items()}
+            means = {k: own.prepared(part, plan.parts[k]) for k, own, part in sums}
+        totals = {name: prepared.total for name, prepared in means.items()}
         return publish_vector(Prepared(plan, totals), read_ledger(ledger))
 
     @cached_property

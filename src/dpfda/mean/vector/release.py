@@ -70,7 +70,7 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
             raise ParameterError("channels", "be released together, at one charge", "others")
 
     def _checked(self) -> None:
-        """Refuse a file whose channels lose more together than is said of all."""
+        """Refuse a file whose channels together lose more than the guarantee that it states."""
         check_one_draw(
             self.certificate, [noise for mean in self.means.values() for noise in mean._added_noise()]
         )
@@ -117,7 +117,7 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
         for channel, mean in self.means.items():
             value, *band = Release._columns(mean, at, replace(asked, level=own)).values()
             columns[channel] = value
-            # The level that is said is that of all channels together.
+            # The stated level is that of all channels together.
             for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
                 over = "of all at once" if asked.simultaneous else "at a point chosen in advance"
                 columns[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")

@@ -60,7 +60,7 @@ FEWEST = 3
 def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
     """What the default mean of curves between bounds is estimated from; None for anything else.
 
-    As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
+    As for `public_mixture`, a stated kernel says how rough the mean may be. Centred functions say
     that their level is not of interest.
     """
     if (
@@ -76,7 +76,7 @@ def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
 def public_mixture(basis: Basis, norm: str, scales: int = len(SCALES)) -> Prior | None:
     """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
 
-    Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
+    A stated kernel says how rough the mean may be; without one nothing is known of that.
 
     norm: Of the ball that records lie in; shapes fill a ball of radius one.
     scales: How many there are, of the largest.

@@ -48,8 +48,8 @@ COARSE, DENSE = 1.5, 2.5
 def public_images(basis: object, bound: Bound) -> ImagePrior | None:
     """What the default mean of images is estimated from, a cell a point; None for anything else.
 
-    Whoever takes a basis of other functions, fewer functions or another covariance than those of
-    `BoxBasis` by default says how rough the mean may be.
+    A basis of other functions, fewer functions or another covariance than those of `BoxBasis` by default
+    says how rough the mean may be.
     """
     if not isinstance(basis, BoxBasis) or type(bound) is not ValueBounds or basis.dimensions < 2:
         return None

@@ -118,7 +118,7 @@ def told_at_most(variances: Floats, step: float, problem: Problem) -> float:
 
 
 def distortion(variances: Floats, rate: float) -> float:
-    """Least sum of squared errors of normal numbers of which so much is told."""
+    """Least sum of squared errors of normal numbers of which so much information is released."""
     low, high = np.log(variances.max()) - 2 * rate - 1, np.log(variances.max())
     for _ in range(HALVINGS):
         level = (low + high) / 2
