@@ -603,7 +603,7 @@ def held_of_many_points(**parameters):
 @pytest.fixture
 def untold(monkeypatch):
     """Closer looks that tell no distance, as in files of earlier versions with a delta."""
-    monkeypatch.setattr(two_looks.StagedPlan, "with_sides", lambda plan, closer, kept=True: closer)
+    monkeypatch.setattr(two_looks.StagedPlan, "with_sides", lambda plan, closer, always=True: closer)
 
 
 @pytest.mark.parametrize("told", [True, False])

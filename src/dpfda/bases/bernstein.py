@@ -53,10 +53,10 @@ def bernstein_values(degree: int, position: Floats, order: int = 0) -> Floats:
 
 def bernstein_square_norms(degree: int) -> Floats:
     """Integrals of B_j^2 over [0, 1]: C(k, j)^2 / (C(2k, 2j) (2k + 1)), in integers until the end."""
-    whole = 2 * degree + 1
+    factor = 2 * degree + 1
     return np.array(
         [
-            float(Fraction(math.comb(degree, j) ** 2, math.comb(2 * degree, 2 * j) * whole))
+            float(Fraction(math.comb(degree, j) ** 2, math.comb(2 * degree, 2 * j) * factor))
             for j in range(degree + 1)
         ]
     )

@@ -118,11 +118,11 @@ class BoxBasis(ProductBasis):
         counts = tuple(AXES[kind].count(size) for kind, size in zip(names, cells, strict=True))
         squares, factor = _squared_frequencies(names, counts, domain, scales)
         variances = SPECTRA[spectrum](squares * factor, nu, len(domain))
-        held = int(np.count_nonzero(variances > LEAST_SHARE * variances.max()))
-        count = held if components is None else components
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if not (whole and 1 <= count <= held):
-            words = f"be an integer from 1 to {held}, the functions that the grid resolves"
+        resolved = int(np.count_nonzero(variances > LEAST_SHARE * variances.max()))
+        count = resolved if components is None else components
+        integral = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not (integral and 1 <= count <= resolved):
+            words = f"be an integer from 1 to {resolved}, the functions that the grid resolves"
             remedy = "Take more points for more functions."
             raise ParameterError("components", words, repr(components), remedy)
         modes = leading_modes(squares, int(count))
@@ -195,12 +195,12 @@ class BoxBasis(ProductBasis):
         ParameterError
             If there are more coefficients than functions, or the grid is too coarse for them.
         """
-        given = self._read_coefficients(coefficients)
+        rows = self._read_coefficients(coefficients)
         cells = self.shape if shape is None else _read_shape(shape, self.kinds)
-        table = self._tabulated(given)
-        counts = table.shape[given.ndim - 1 :]
+        table = self._tabulated(rows)
+        counts = table.shape[rows.ndim - 1 :]
         least = tuple(a.points_for(c) for a, c in zip(self._axes, counts, strict=True))
-        if any(found < needed for found, needed in zip(cells, least, strict=True)):
+        if any(points < needed for points, needed in zip(cells, least, strict=True)):
             words = f"be at least {least} for these coefficients"
             raise ParameterError("shape", words, cells, "Evaluate the function at points instead.")
         for place, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):

@@ -162,10 +162,10 @@ class CellGrid:
 
     @property
     def atoms_words(self) -> str:
-        """What is said of atoms after the cells; "" where there are none."""
+        """Words for the atoms, after those for the cells; "" where there are none."""
         values = ", ".join(f"{atom:g}" for atom in self.atoms)
-        each = "the value" if len(self.atoms) == 1 else "each of the values"
-        return f", and one for {each} {values}" if self.atoms else ""
+        subject = "the value" if len(self.atoms) == 1 else "each of the values"
+        return f", and one for {subject} {values}" if self.atoms else ""
 
     def to_json(self) -> dict[str, object]:
         """Edges as JSON types; for equal cells their number and the ends; atoms where there are any."""
@@ -184,12 +184,12 @@ class CellGrid:
         written = mapping(entries)
         atoms = floats(written.get("atoms", [])).tolist()
         if "edges" in written:
-            made = cls.from_edges(tuple(floats(axis) for axis in sequence(written["edges"])))
-            return made.with_atoms(atoms)
+            grid = cls.from_edges(tuple(floats(axis) for axis in sequence(written["edges"])))
+            return grid.with_atoms(atoms)
         check_grid_size(written["shape"])
         ends = floats(written["domain_range"]).tolist()
-        made = cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
-        return made.with_atoms(atoms)
+        grid = cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
+        return grid.with_atoms(atoms)
 
     def with_atoms(self, atoms: Sequence[float]) -> CellGrid:
         """The same with values that have places of their own.
@@ -243,8 +243,8 @@ def analyse(values: Floats, dimensions: int | None = None) -> Floats:
     dimensions: Number of the last axes that are variables; others are of several functions.
     """
     axes = range(-(values.ndim if dimensions is None else dimensions), 0)
-    found = scipy.fft.dctn(values, norm="ortho", axes=axes, workers=1)
-    return np.asarray(found / math.sqrt(math.prod(values.shape[axis] for axis in axes)))
+    coefficients = scipy.fft.dctn(values, norm="ortho", axes=axes, workers=1)
+    return np.asarray(coefficients / math.sqrt(math.prod(values.shape[axis] for axis in axes)))
 
 
 def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:

@@ -79,8 +79,8 @@ class CosineAxis(Axis):
         return np.asarray(scipy.fft.dct(values, type=2, axis=axis, norm="ortho", workers=1))
 
     def synthesise(self, coefficients: Floats, axis: int, points: int) -> Floats:
-        made = scipy.fft.idct(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
-        return np.asarray(made)
+        values = scipy.fft.idct(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
+        return np.asarray(values)
 
 
 class SineAxis(Axis):
@@ -97,12 +97,12 @@ class SineAxis(Axis):
         return np.asarray(np.where(frequencies % 2 == 1, math.sqrt(8) / (math.pi * frequencies), 0.0))
 
     def analyse(self, values: Floats, axis: int) -> Floats:
-        made = scipy.fft.dst(values, type=2, axis=axis, norm="ortho", workers=1)
-        return np.asarray(np.take(made, range(values.shape[axis] - 1), axis))
+        coefficients = scipy.fft.dst(values, type=2, axis=axis, norm="ortho", workers=1)
+        return np.asarray(np.take(coefficients, range(values.shape[axis] - 1), axis))
 
     def synthesise(self, coefficients: Floats, axis: int, points: int) -> Floats:
-        made = scipy.fft.idst(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
-        return np.asarray(made)
+        values = scipy.fft.idst(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
+        return np.asarray(values)
 
 
 class FourierAxis(Axis):
@@ -129,16 +129,16 @@ class FourierAxis(Axis):
     def analyse(self, values: Floats, axis: int) -> Floats:
         lines = np.moveaxis(values, axis, -1)
         points = lines.shape[-1]
-        made = scipy.fft.rfft(lines, norm="ortho", workers=1)[..., : (points + 1) // 2]
+        spectrum = scipy.fft.rfft(lines, norm="ortho", workers=1)[..., : (points + 1) // 2]
         cosine, sine = _half_step(points)
         # In real arithmetic, operation by operation: each is rounded on its own.
-        turned = np.empty((*lines.shape[:-1], 2 * made.shape[-1]))
-        turned[..., 0::2] = made.real * cosine + made.imag * sine
-        turned[..., 1::2] = made.real * sine - made.imag * cosine
-        found = np.empty((*lines.shape[:-1], self.count(points)))
-        found[..., 0] = turned[..., 0]
-        found[..., 1:] = turned[..., 2:] * math.sqrt(2)
-        return np.moveaxis(found, -1, axis)
+        turned = np.empty((*lines.shape[:-1], 2 * spectrum.shape[-1]))
+        turned[..., 0::2] = spectrum.real * cosine + spectrum.imag * sine
+        turned[..., 1::2] = spectrum.real * sine - spectrum.imag * cosine
+        coefficients = np.empty((*lines.shape[:-1], self.count(points)))
+        coefficients[..., 0] = turned[..., 0]
+        coefficients[..., 1:] = turned[..., 2:] * math.sqrt(2)
+        return np.moveaxis(coefficients, -1, axis)
 
     def synthesise(self, coefficients: Floats, axis: int, points: int) -> Floats:
         lines = np.moveaxis(coefficients, axis, -1)
@@ -151,8 +151,8 @@ class FourierAxis(Axis):
         imaginary[..., : lines[..., 2::2].shape[-1]] = lines[..., 2::2]
         pairs.real[..., 1 : highest + 1] = real * cosine + imaginary * sine
         pairs.imag[..., 1 : highest + 1] = real * sine - imaginary * cosine
-        made = scipy.fft.irfft(pairs, n=points, norm="ortho", workers=1)
-        return np.moveaxis(np.asarray(made), -1, axis)
+        values = scipy.fft.irfft(pairs, n=points, norm="ortho", workers=1)
+        return np.moveaxis(np.asarray(values), -1, axis)
 
 
 AXES: dict[str, Axis] = {axis.kind: axis for axis in (CosineAxis(), SineAxis(), FourierAxis())}
@@ -226,8 +226,7 @@ class ClosedFormBasis:
         count = whole(components, "components", 1, grid.size)
         width = domain[1] - domain[0]
         scale = 0.1 * width if length_scale is None else length(length_scale, "length_scale")
-        shape = real(nu, "nu", 1e-3, 1e3)
-        basis = cls(grid, domain, weights, count, scale, shape, count)
+        basis = cls(grid, domain, weights, count, scale, real(nu, "nu", 1e-3, 1e3), count)
         condition = float(np.linalg.cond(basis._gram))
         if condition > 1e6:
             raise ParameterError(

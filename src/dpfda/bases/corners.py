@@ -49,8 +49,8 @@ class Covariate:
             fits = bool(-LARGEST <= self.bounds[0] < self.bounds[1] <= LARGEST) and not self.levels
         if not fits:
             remedy = "Swap the ends?" if self.bounds else ""
-            given = shown(self.bounds or self.levels)
-            raise ParameterError(f"covariates[{self.name!r}]", words, given, remedy)
+            stated = shown(self.bounds or self.levels)
+            raise ParameterError(f"covariates[{self.name!r}]", words, stated, remedy)
 
     @property
     def ends(self) -> int:
@@ -88,8 +88,8 @@ class Covariate:
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""
-        known = {"levels": [*self.levels]} if self.bounds is None else {"bounds": [*self.bounds]}
-        return {"name": self.name, **known}
+        limits = {"levels": [*self.levels]} if self.bounds is None else {"bounds": [*self.bounds]}
+        return {"name": self.name, **limits}
 
 
 def place_words(place: Mapping[str, object]) -> str:
@@ -101,7 +101,8 @@ def place_words(place: Mapping[str, object]) -> str:
 def whole_place(covariates: Iterable[Covariate], place: Mapping[str, object]) -> str:
     """The same of all covariates: those not named are in the middle, or at the first level."""
     middle = {
-        one.name: one.levels[0] if one.bounds is None else sum(one.bounds) / 2 for one in covariates
+        variable.name: variable.levels[0] if variable.bounds is None else sum(variable.bounds) / 2
+        for variable in covariates
     }
     return place_words(middle | dict(place))
 
@@ -143,9 +144,9 @@ class Covariates:
 
         Raises ParameterError if a name or value is unknown.
         """
-        known = {covariate.name for covariate in self.covariates}
-        if not isinstance(at, Mapping) or not {*at} <= known:
-            raise ParameterError("at", f"give values of {', '.join(sorted(known))}", shown(at))
+        names = {covariate.name for covariate in self.covariates}
+        if not isinstance(at, Mapping) or not {*at} <= names:
+            raise ParameterError("at", f"give values of {', '.join(sorted(names))}", shown(at))
         middle = [
             covariate.at(at[covariate.name]) if covariate.name in at else np.zeros(len(covariate.terms))
             for covariate in self.covariates

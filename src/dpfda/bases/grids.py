@@ -26,7 +26,7 @@ def frozen(array: Floats) -> Floats:
 
 
 def freeze(record: object, *names: str) -> None:
-    """Put read-only copies, in doubles, in the place of arrays that a frozen record holds."""
+    """Replace the arrays of a frozen record by read-only copies, in doubles."""
     for name in names:
         array = np.array(getattr(record, name), dtype=np.float64)
         array.setflags(write=False)
@@ -199,12 +199,12 @@ def check_box_points(points: object, domain_range: Sequence[tuple[float, float]]
     domain_range: sequence of d pairs (a, b).
     Returns array (q, d), bool: The points, inside the domain; and whether a single one was given.
     """
-    given = reals(points, "points")
+    numbers = reals(points, "points")
     axes = len(domain_range)
-    single = given.ndim == 0 or (given.ndim == 1 and axes > 1)
-    at = given.reshape(-1, 1) if axes == 1 and given.ndim < 2 else np.atleast_2d(given)
+    single = numbers.ndim == 0 or (numbers.ndim == 1 and axes > 1)
+    at = numbers.reshape(-1, 1) if axes == 1 and numbers.ndim < 2 else np.atleast_2d(numbers)
     if at.ndim != 2 or at.shape[1] != axes:
-        raise ParameterError("points", f"have shape (q, {axes})", f"shape {given.shape}")
+        raise ParameterError("points", f"have shape (q, {axes})", f"shape {numbers.shape}")
     columns = [check_points(at[:, i], ends) for i, ends in enumerate(domain_range)]
     return np.stack(columns, axis=1), single
 

@@ -205,15 +205,15 @@ class KernelBasis:
 
     def _extended(self, at: Floats) -> Floats:
         """Values (q, K) off the grid, remembered for the points that were asked for last."""
-        asked = at.tobytes()
-        known = self._recent.get(asked)
-        if known is not None:
-            return known
-        made = frozen(self._made_off_grid(at))
+        key = at.tobytes()
+        recent = self._recent.get(key)
+        if recent is not None:
+            return recent
+        values = frozen(self._made_off_grid(at))
         self._recent.clear()
-        if made.size <= LARGEST_REMEMBERED:
-            self._recent[asked] = made
-        return made
+        if values.size <= LARGEST_REMEMBERED:
+            self._recent[key] = values
+        return values
 
     @cached_property
     def _recent(self) -> dict[bytes, Floats]:
@@ -338,21 +338,20 @@ def _fast_pairs(
 
     smooth: Whether all above rounding are wanted, which for a smooth kernel are few.
     """
-    asked = FEW_FUNCTIONS if smooth and grid.size >= MANY_POINTS else count
-    few = grid.size >= LANCZOS_POINTS and asked <= LANCZOS_SHARE * grid.size
+    wanted = FEW_FUNCTIONS if smooth and grid.size >= MANY_POINTS else count
+    few = grid.size >= LANCZOS_POINTS and wanted <= LANCZOS_SHARE * grid.size
     product = gram_product(kernel, grid) if few else None
     if product is None:
         return None, 0.0
     # Kernels with fast products are stationary: the same on the diagonal everywhere.
     trace = float(kernel_function(kernel)(grid[:1], grid[:1])[0, 0] * weights.sum())
     try:
-        pairs = _few_pairs(product, weights, trace, asked)
+        pairs = _few_pairs(product, weights, trace, wanted)
     except ParameterError:
         if smooth:
             return None, 0.0
         raise
-    left_out = smooth and pairs.values[-1] > RELATIVE_RANK * pairs.values[0]
-    return (None if left_out else pairs), trace
+    return (None if (smooth and pairs.values[-1] > RELATIVE_RANK * pairs.values[0]) else pairs), trace
 
 
 def _few_pairs(product: Product, weights: Floats, trace: float, count: int) -> EigenPairs:

@@ -98,11 +98,11 @@ class MaternSum:
 
 
 def _written(term: MaternTerm) -> dict[str, object]:
-    made: dict[str, object] = {"name": "RBF", "length_scale": term.length_scale}
+    matern: dict[str, object] = {"name": "RBF", "length_scale": term.length_scale}
     if term.nu != RBF:
-        made |= {"name": "Matern", "nu": term.nu}
+        matern |= {"name": "Matern", "nu": term.nu}
     constant = {"name": "ConstantKernel", "constant_value": term.variance}
-    return made if term.variance == 1 else {"name": "Product", "k1": constant, "k2": made}
+    return matern if term.variance == 1 else {"name": "Product", "k1": constant, "k2": matern}
 
 
 def _read(written: object) -> tuple[MaternTerm, ...] | None:
@@ -220,7 +220,7 @@ def with_cycles(domain_range: tuple[float, float], periods: Sequence[float]) -> 
         ConstantKernel(variance) * Matern(length, nu=nu)
         for variance, length, nu in default_kernel(domain_range).terms
     ]
-    cycles = [ConstantKernel(1 / len(periods)) * ExpSineSquared(ROUND, each) for each in periods]
+    cycles = [ConstantKernel(1 / len(periods)) * ExpSineSquared(ROUND, period) for period in periods]
     return reduce(add, [*smooth, *cycles])
 
 
@@ -289,8 +289,8 @@ def kernel_decay(kernel: object) -> float | None:
             return kernel_decay(other)
     if isinstance(kernel, sk.Sum):
         decays = [kernel_decay(part) for part in (kernel.k1, kernel.k2)]
-        known = [decay for decay in decays if decay is not None]
-        return min(known) if len(known) == len(decays) else None
+        exponents = [decay for decay in decays if decay is not None]
+        return min(exponents) if len(exponents) == len(decays) else None
     return None
 
 

@@ -81,10 +81,10 @@ class KroneckerBasis(ProductBasis):
         laws = _one_each(kernels, axes, "kernels")
         rules = _one_each(quadrature, axes, "quadrature")
         boxes = [None] * axes if domain_range is None else _one_each(domain_range, axes, "domain_range")
-        made = (
+        factors = (
             KernelBasis.on_grid(*parts) for parts in zip(laws, grid_points, boxes, rules, strict=True)
         )
-        return cls.of(tuple(made), components)
+        return cls.of(tuple(factors), components)
 
     @classmethod
     def of(cls, factors: Sequence[KernelBasis], components: int | None = None) -> KroneckerBasis:
@@ -103,18 +103,18 @@ class KroneckerBasis(ProductBasis):
         ParameterError
             If K is not between 1 and the number of products, or a factor holds too few functions.
         """
-        made = _leading(tuple(factors), components)
+        basis = _leading(tuple(factors), components)
         heads = [float(factor.eigenvalues[0]) for factor in factors]
         for axis, factor in enumerate(factors):
             others = math.prod(heads[:axis] + heads[axis + 1 :])
-            if factor.total is not None and factor.eigenvalues[-1] * others > made.eigenvalues[-1]:
+            if factor.total is not None and factor.eigenvalues[-1] * others > basis.eigenvalues[-1]:
                 raise ParameterError(
                     f"factor {axis}",
-                    f"hold all functions that the {made.components} leading products need",
+                    f"hold all functions that the {basis.components} leading products need",
                     f"{factor.eigenvalues.size} functions",
                     "Give it more components, or ask for fewer products.",
                 )
-        return made
+        return basis
 
     @property
     def grid_points(self) -> tuple[Floats, ...]:
@@ -158,16 +158,16 @@ class KroneckerBasis(ProductBasis):
         -------
         array of that shape, after the leading axes
         """
-        given = self._read_coefficients(coefficients)
-        table = self._tabulated(given)
-        counts = table.shape[given.ndim - 1 :]
+        rows = self._read_coefficients(coefficients)
+        table = self._tabulated(rows)
+        counts = table.shape[rows.ndim - 1 :]
         if shape is None or tuple(np.atleast_1d(shape)) == self.shape:
             along = [factor.values for factor in self.factors]
         else:
             points = self.midpoints([shape] if isinstance(shape, int) else shape)
             along = [f.evaluate(at) for f, at in zip(self.factors, points, strict=True)]
         for values, count in zip(along, counts, strict=True):
-            table = np.tensordot(table, values[:, :count], axes=([given.ndim - 1], [1]))
+            table = np.tensordot(table, values[:, :count], axes=([rows.ndim - 1], [1]))
         return table
 
     def describe(self) -> str:
@@ -190,9 +190,9 @@ class KroneckerBasis(ProductBasis):
         """Build the basis again; `kernel`, one or d, is needed where the file's own are not known."""
         parts = [mapping(part) for part in sequence(written["factors"])]
         kernels = _one_each(kernel, len(parts), "kernel")
-        made = tuple(KernelBasis.from_json(*pair) for pair in zip(parts, kernels, strict=True))
-        check_grid_size([factor.eigenvalues.size for factor in made])
-        return _leading(made, integer(written["components"], 1))
+        factors = tuple(KernelBasis.from_json(*pair) for pair in zip(parts, kernels, strict=True))
+        check_grid_size([factor.eigenvalues.size for factor in factors])
+        return _leading(factors, integer(written["components"], 1))
 
     @cached_property
     def _split(self) -> tuple[PublicMatrix, ...]:
@@ -207,17 +207,16 @@ class KroneckerBasis(ProductBasis):
         for matrix in self._split:
             # The first axis goes, its functions come last: after all axes the order is the old one.
             lines = values.reshape(values.shape[0], -1).T
-            made = fixed_product(np.ascontiguousarray(lines), matrix)
-            values = made.reshape(*values.shape[1:], -1)
-        found = np.zeros(self.resolved)
-        found[tuple(slice(size) for size in values.shape)] = values
-        return found
+            product = fixed_product(np.ascontiguousarray(lines), matrix)
+            values = product.reshape(*values.shape[1:], -1)
+        padded = np.zeros(self.resolved)
+        padded[tuple(slice(size) for size in values.shape)] = values
+        return padded
 
 
 def _leading(factors: tuple[KernelBasis, ...], components: int | None) -> KroneckerBasis:
     """The K leading products, whatever the factors leave out."""
-    counts = [factor.eigenvalues.size for factor in factors]
-    every = math.prod(counts)
+    every = math.prod([factor.eigenvalues.size for factor in factors])
     count = every if components is None else whole(components, "components", 1, every)
     products = np.ones(())
     for factor in factors:
@@ -233,10 +232,10 @@ def _leading(factors: tuple[KernelBasis, ...], components: int | None) -> Kronec
     )
 
 
-def _one_each(given: object, axes: int, name: str) -> list[Any]:
+def _one_each(stated: object, axes: int, name: str) -> list[Any]:
     """One entry an axis: d of them, or one for all."""
-    if not isinstance(given, list | tuple):
-        return [given] * axes
-    if len(given) != axes:
-        raise ParameterError(name, f"be one or {axes}, one an axis", f"{len(given)}")
-    return list(given)
+    if not isinstance(stated, list | tuple):
+        return [stated] * axes
+    if len(stated) != axes:
+        raise ParameterError(name, f"be one or {axes}, one an axis", f"{len(stated)}")
+    return list(stated)

@@ -89,9 +89,9 @@ def cross_product(terms: Sequence[MaternTerm], at: Floats, points: Floats, vecto
     order = np.argsort(both, kind="stable")
     padded = np.concatenate([vectors, np.zeros((at.size, vectors.shape[1]))])[order]
     product = semiseparable_product(terms, both[order])
-    found = np.empty_like(padded)
-    found[order] = product(padded)
-    return found[points.size :]
+    unsorted = np.empty_like(padded)
+    unsorted[order] = product(padded)
+    return unsorted[points.size :]
 
 
 def _matern_product(term: MaternTerm, points: Floats) -> Product:
@@ -119,7 +119,7 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
 
     def product(vectors: Floats) -> Floats:
         columns = vectors.reshape(points.size, -1)
-        made = np.empty_like(columns)
+        values = np.empty_like(columns)
         width = max(1, LARGEST_STATE // (points.size * states))
         for start in range(0, columns.shape[1], width):
             part = columns[:, start : start + width]
@@ -127,8 +127,8 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
             right[:, 0] = part
             below = np.tensordot(solved(right, False), polynomial, axes=(1, 0))
             above = solved(part[:, None, :] * polynomial[:, None], True)[:, 0]
-            made[:, start : start + width] = below + above - part
-        return term.variance * made.reshape(vectors.shape)
+            values[:, start : start + width] = below + above - part
+        return term.variance * values.reshape(vectors.shape)
 
     return product
 
@@ -240,24 +240,23 @@ def _largest_outside(product: Product, pairs: EigenPairs, seed: int) -> Floats |
 
 
 def _first_outside(
-    product: Product, found: Floats, seed: int, shift: float, tolerance: float
+    product: Product, basis: Floats, seed: int, shift: float, tolerance: float
 ) -> tuple[float, Floats]:
     """The largest eigenpair on the complement of orthonormal vectors (m, k)."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    size = found.shape[0]
+    size = basis.shape[0]
 
     def outside(vector: Floats) -> Floats:
-        return np.asarray(vector - found @ (found.T @ vector))
+        return np.asarray(vector - basis @ (basis.T @ vector))
 
     def deflated(vector: Floats) -> Floats:
-        kept = outside(vector.ravel())
-        return outside(product(kept)) + shift * kept
+        remainder = outside(vector.ravel())
+        return outside(product(remainder)) + shift * remainder
 
     operator = LinearOperator((size, size), matvec=deflated, dtype=np.float64)
     start = outside(start_vector(size, seed))
-    width = min(size, 20)
-    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=width, tol=tolerance)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=min(size, 20), tol=tolerance)
     return float(values[0] - shift), vectors[:, 0]
 
 
@@ -268,10 +267,10 @@ def start_vector(size: int, seed: int) -> Floats:
     return np.asarray(turns - np.floor(turns) - 0.5)
 
 
-def _not_found(found: str, count: int) -> ParameterError:
+def _not_found(reason: str, count: int) -> ParameterError:
     return ParameterError(
         "components",
         "be few enough for Lanczos to find their eigenfunctions",
-        f"{count} ({found})",
+        f"{count} ({reason})",
         "Leave components out for the dense solver, or ask for fewer.",
     )

@@ -189,8 +189,8 @@ class LifeCells:
         last = self.edges[-1]
         beyond = (times > last) | ((times >= last) & (causes == CENSORED))
         events = len(self.causes) * self.count
-        found = np.where(causes == CENSORED, events + censored, causes * self.count + event)
-        return np.asarray(np.where(beyond, self.exits - 1, found), dtype=np.int64)
+        places = np.where(causes == CENSORED, events + censored, causes * self.count + event)
+        return np.asarray(np.where(beyond, self.exits - 1, places), dtype=np.int64)
 
     def begins(self, starts: Floats) -> Integers:
         """Cell in which each follow-up began, within its group."""
@@ -223,7 +223,7 @@ class LifeCells:
         first, last = (number(end) for end in sequence(written["domain_range"]))
         count = integer(written["count"], 2, LARGEST)
         causes, levels = (
-            tuple(text(each) for each in sequence(written[key])) for key in ("causes", "levels")
+            tuple(text(label) for label in sequence(written[key])) for key in ("causes", "levels")
         )
         unique = all(len(set(names)) == len(names) for names in (causes, levels))
         if not first < last or not causes or not unique or len(levels) == 1:

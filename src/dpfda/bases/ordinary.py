@@ -61,8 +61,7 @@ class Outlook(NamedTuple):
 
 def widest(outlooks: Iterable[Outlook | None]) -> Outlook | None:
     """The largest of those that are known; None where none is."""
-    known = [each for each in outlooks if each is not None]
-    return max(known, default=None)
+    return max([outlook for outlook in outlooks if outlook is not None], default=None)
 
 
 def spread_evenly(count: int, dimensions: int) -> Floats:
@@ -161,8 +160,8 @@ def _drawn_to(quarter: float, shares: Floats, ends: Floats) -> tuple[Floats, Flo
     def drawn(times: float) -> tuple[Floats, Floats]:
         far = middle + times * (ends - middle)
         near = np.clip(far, 0.0, 1.0)
-        kept = shares * np.diff(near) / np.diff(far)
-        return kept / kept.sum(), near
+        parts = shares * np.diff(near) / np.diff(far)
+        return parts / parts.sum(), near
 
     # The stretch grows with it; nothing makes it longer than a quarter of the interval.
     low, high = math.log(quarter) - 1.0, STRETCHED

@@ -196,8 +196,8 @@ class Hierarchy:
 
 def normalized(shapes: Floats, norm: str) -> Floats:
     """Shapes (G, K) that fill a ball of radius one: sum one, or on the l1 ball a sum of roots of one."""
-    whole = shapes.sum(axis=1) if norm != "l1" else np.sqrt(shapes).sum(axis=1) ** 2
-    return np.asarray(shapes / whole[:, None])
+    sums = shapes.sum(axis=1) if norm != "l1" else np.sqrt(shapes).sum(axis=1) ** 2
+    return np.asarray(shapes / sums[:, None])
 
 
 # Since the second version a mean may be a constant, and the law of box noise is exact for it. Since the
@@ -365,10 +365,10 @@ class ImagePrior:
         """
         import scipy
 
-        made = scipy.sparse.csr_array(np.ones((1, 1), dtype=np.int64))
+        product = scipy.sparse.csr_array(np.ones((1, 1), dtype=np.int64))
         for size, count in zip(self.shape, self.cells, strict=True):
-            made = scipy.sparse.kron(made, _overlaps(size, count), format="csr")
-        return scipy.sparse.csr_array(made)
+            product = scipy.sparse.kron(product, _overlaps(size, count), format="csr")
+        return scipy.sparse.csr_array(product)
 
     def to_json(self) -> dict[str, object]:
         """The ingredients as JSON types."""
@@ -391,8 +391,8 @@ def _overlaps(size: int, count: int) -> scipy.sparse.csr_array:
     """Matrix (count, size): common parts of equal cells and equal grid points, in common units."""
     import scipy
 
-    whole = math.lcm(size, count)
-    edges = np.union1d(np.arange(0, whole, whole // count), np.arange(0, whole, whole // size))
-    lengths = np.diff(np.append(edges, whole))
-    places = (edges * count // whole, edges * size // whole)
+    common = math.lcm(size, count)
+    edges = np.union1d(np.arange(0, common, common // count), np.arange(0, common, common // size))
+    lengths = np.diff(np.append(edges, common))
+    places = (edges * count // common, edges * size // common)
     return scipy.sparse.csr_array((lengths.astype(np.int64), places), shape=(count, size))

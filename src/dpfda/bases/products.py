@@ -237,10 +237,10 @@ class ProductBasis(ABC):
 
         As `evaluate` times the coefficients, a part of the points at a time: no matrix (q, K) is held.
         """
-        given = self._read_coefficients(coefficients)
-        if given.ndim != 1:
-            raise ParameterError("coefficients", "be of one function", f"shape {given.shape}")
-        table = self._tabulated(given)
+        numbers = self._read_coefficients(coefficients)
+        if numbers.ndim != 1:
+            raise ParameterError("coefficients", "be of one function", f"shape {numbers.shape}")
+        table = self._tabulated(numbers)
         at, _ = check_box_points(points, self.domain_range)
         step = max(1, LARGEST_MATRIX // max(table.size // table.shape[0], sum(table.shape)))
         parts = [self._contracted(at[i : i + step], table, order) for i in range(0, len(at), step)]
@@ -252,27 +252,27 @@ class ProductBasis(ABC):
             "modes": self.modes[:components],
             "eigenvalues": frozen(self.eigenvalues[:components]),
         }
-        made: Any = self
-        shortened: Self = replace(made, **parts)
+        basis: Any = self
+        shortened: Self = replace(basis, **parts)
         return shortened
 
     def _read_coefficients(self, coefficients: ArrayLike) -> Floats:
-        given = reals(coefficients, "coefficients")
-        if given.ndim < 1 or not 1 <= given.shape[-1] <= self.components:
+        numbers = reals(coefficients, "coefficients")
+        if numbers.ndim < 1 or not 1 <= numbers.shape[-1] <= self.components:
             raise ParameterError(
-                "coefficients", f"be 1 to {self.components} numbers", f"shape {given.shape}"
+                "coefficients", f"be 1 to {self.components} numbers", f"shape {numbers.shape}"
             )
-        return given
+        return numbers
 
-    def _tabulated(self, given: Floats) -> Floats:
+    def _tabulated(self, numbers: Floats) -> Floats:
         """Coefficients (..., K') on the smallest box of indices that holds them, zero elsewhere."""
         if self.dimensions == 1:
             # Along a single axis functions are in order already.
-            return given
-        indices = tuple(index[: given.shape[-1]] for index in self.indices)
-        table = np.zeros((*given.shape[:-1], *(int(index.max()) + 1 for index in indices)))
+            return numbers
+        indices = tuple(index[: numbers.shape[-1]] for index in self.indices)
+        table = np.zeros((*numbers.shape[:-1], *(int(index.max()) + 1 for index in indices)))
         place: tuple[EllipsisType | Integers, ...] = (..., *indices)
-        table[place] = given
+        table[place] = numbers
         return table
 
     def _tables(

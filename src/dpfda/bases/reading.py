@@ -46,9 +46,9 @@ def _of_kind(entries: dict[str, object], kernel: object) -> Basis | BoxFunctions
     named = (KINDS | OF_KERNELS).get(text(kind))
     if named is None:
         raise StorageError(f"Unknown kind of basis {kind!r}; update dpfda?")
-    found = getattr(bases, named)
-    made: Basis | BoxFunctions = found.from_json(entries, *([kernel] if kind in OF_KERNELS else []))
-    return made
+    family = getattr(bases, named)
+    basis: Basis | BoxFunctions = family.from_json(entries, *([kernel] if kind in OF_KERNELS else []))
+    return basis
 
 
 def interval_basis(written: object, kernel: object = None) -> Basis:

@@ -85,7 +85,7 @@ class SymmetricTensorBasis:
         """The symmetric matrices (..., M, M) of coordinates (..., N)."""
         rows, columns = self.places
         values = coordinates / self.roots
-        made = np.zeros((*coordinates.shape[:-1], self.size, self.size))
-        made[..., rows, columns] = values
-        made[..., columns, rows] = values
-        return made
+        matrices = np.zeros((*coordinates.shape[:-1], self.size, self.size))
+        matrices[..., rows, columns] = values
+        matrices[..., columns, rows] = values
+        return matrices

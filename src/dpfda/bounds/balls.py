@@ -170,12 +170,12 @@ def _onto_l1_ball(rows: Floats, radius: float) -> Floats:
 def exponentials(values: Floats) -> Floats:
     """Exponentials of numbers up to zero, to seven digits: each by itself, whatever stands beside it."""
     scaled = np.maximum(values, -40.0) * (1 / math.log(2))
-    whole = np.rint(scaled)
-    rest = (scaled - whole) * math.log(2)
+    powers = np.rint(scaled)
+    rest = (scaled - powers) * math.log(2)
     power = np.full_like(rest, 1 / math.factorial(7))
     for order in range(6, -1, -1):
         power = power * rest + 1 / math.factorial(order)
-    return np.asarray(np.ldexp(power, whole.astype(np.int32)))
+    return np.asarray(np.ldexp(power, powers.astype(np.int32)))
 
 
 def in_order(parts: Floats) -> Floats:
@@ -247,15 +247,15 @@ class IntegerBody:
         ParameterError
             If the sizes are more than a factor 2^20 apart.
         """
-        kept = [Fraction(axis) for axis in axes[:components]]
-        if max(kept) > min(kept) * Fraction(LARGEST_RATIO):
+        sizes = [Fraction(axis) for axis in axes[:components]]
+        if max(sizes) > min(sizes) * Fraction(LARGEST_RATIO):
             words = "have sizes within a factor 2^20 of each other"
             remedy = "Leave out the smallest: coefficients without a size are taken to be zero."
             raise ParameterError("bounds", words, "others", remedy)
-        whole = math.hypot(*map(float, kept)) if norm == "box" else float(max(kept))
-        exponent = IntegerBall.of("l2", whole, components).exponent
+        length = math.hypot(*map(float, sizes)) if norm == "box" else float(max(sizes))
+        exponent = IntegerBall.of("l2", length, components).exponent
         grid = Fraction(2) ** exponent
-        return cls(norm, tuple(max(1, math.floor(axis * grid)) for axis in kept), exponent)
+        return cls(norm, tuple(max(1, math.floor(axis * grid)) for axis in sizes), exponent)
 
     @cached_property
     def radius(self) -> int:
@@ -298,8 +298,8 @@ class IntegerBody:
     def _axes(self, columns: int) -> Integers:
         """Sizes of the leading coefficients, zero for those without one."""
         axes = np.zeros(columns, dtype=np.int64)
-        kept = min(columns, len(self.axes))
-        axes[:kept] = self.axes[:kept]
+        count = min(columns, len(self.axes))
+        axes[:count] = self.axes[:count]
         return axes
 
     def _inside(self, integers: Integers, axes: Integers) -> Flags:

@@ -115,8 +115,7 @@ class OnGrid:
             return None
         rule = self.rule
         scale = self.ball.exponent - rule.exponent
-        halves = rule.half_widths.astype(np.int64)
-        return Cube(self.matrix, halves, rule.weights, rule.exponent, scale)
+        return Cube(self.matrix, rule.half_widths.astype(np.int64), rule.weights, rule.exponent, scale)
 
 
 class OnPoints(Protocol):
@@ -176,8 +175,8 @@ def _on_grid(
     weights = np.asarray(basis.weights, dtype=np.float64)
     if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
         return None
-    made = _matrix(basis, weights) if coefficients else _no_matrix(weights.size)
-    if made is None:
+    embedding = _matrix(basis, weights) if coefficients else _no_matrix(weights.size)
+    if embedding is None:
         return None
     # The points of a box are numbered: bounds have one value a point, or one for all.
     grid = np.arange(float(weights.size)) if isinstance(basis, OwnTransform) else basis.grid_points
@@ -185,9 +184,9 @@ def _on_grid(
         rule = _rule(bound, grid, weights)
     if rule is None:
         return None
-    matrix, exponent, square = made
-    whole = square * _square_length(rule) * Fraction(4) ** exponent
-    radius = math.isqrt(math.ceil(whole)) + 1
+    matrix, exponent, square = embedding
+    squared = square * _square_length(rule) * Fraction(4) ** exponent
+    radius = math.isqrt(math.ceil(squared)) + 1
     ball = IntegerBall("l2", radius, exponent + rule.exponent)
     return OnGrid(rule, matrix, ball, coefficients and isinstance(basis, OwnTransform))
 

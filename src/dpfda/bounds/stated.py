@@ -277,11 +277,11 @@ STATED: dict[str, type[Any]] = {
 
 def bound_from_json(written: Mapping[str, object]) -> Bound:
     """The bound that `Bound.to_json` wrote; a `ValueError` where it is of another kind or damaged."""
-    made = STATED.get(str(written.get("kind")))
-    if made is None:
+    kind = STATED.get(str(written.get("kind")))
+    if kind is None:
         raise ValueError("a bound is of an unknown kind")
-    numbers = {each.name: written[each.name] for each in fields(made) if each.name in written}
-    return cast("Bound", made(**numbers))
+    numbers = {field.name: written[field.name] for field in fields(kind) if field.name in written}
+    return cast("Bound", kind(**numbers))
 
 
 def ball_of(

@@ -107,7 +107,7 @@ class ClustersPlan(VectorPlan[ReleasedCurveClusters]):
         own = nearest(vectors[:, : self.design.size], anchors)
         beyond = np.zeros((self.clusters, size - self.design.size))
         rows = unit_rows(vectors - np.column_stack([anchors, beyond])[own], radius)
-        parts = [IntegerSum(size + 1).add(rows[own == each]) for each in range(self.clusters)]
+        parts = [IntegerSum(size + 1).add(rows[own == cluster]) for cluster in range(self.clusters)]
         return IntegerSum.side_by_side(parts)
 
 

@@ -217,13 +217,13 @@ class ReleasedCurveClusters(OfMoments):
     def _all_noise(self) -> list[AddedNoise]:
         *pure, last = super()._all_noise
         moved = self.neighbours.differences(COUNT_SCALE)
-        found = [*pure, noise_on_counts(self.noise, moved, COUNT_SCALE, len(pure) + 1)]
+        noises = [*pure, noise_on_counts(self.noise, moved, COUNT_SCALE, len(pure) + 1)]
         if self.sums is not None:
             # A unit is in one block: the lengths by which blocks move take the place of the l1 norm.
             moved = self.neighbours.differences(ball_of(self.basis.eigenvalues.size).radius)
-            found.append(noise_on_counts(self.sums.noise, moved, moved, len(pure) + 2))
+            noises.append(noise_on_counts(self.sums.noise, moved, moved, len(pure) + 2))
         # The last one is that which may need a delta or a rho.
-        return [*found, last]
+        return [*noises, last]
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.bounds)}
@@ -231,7 +231,7 @@ class ReleasedCurveClusters(OfMoments):
     def _checked(self) -> None:
         super()._checked()
         with np.errstate(all="ignore"):
-            if not all(np.isfinite(each).all() for each in self._found):
+            if not all(np.isfinite(array).all() for array in self._found):
                 raise ValueError("centers are no numbers")
 
     # Words, tables and pictures.
@@ -246,10 +246,10 @@ class ReleasedCurveClusters(OfMoments):
         return [f"center_{place + 1}" for place in range(len(self.anchors))]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        told = [f"center of a cluster of {100 * share:.3g}% of the units" for share in self.shares]
-        first = len(told) - self._maybe_empty
-        told[first:] = [f"{words}, which may be none" for words in told[first:]]
-        lines = zip(self._names, self.centers(at[:, 0]), told, strict=True)
+        notes = [f"center of a cluster of {100 * share:.3g}% of the units" for share in self.shares]
+        first = len(notes) - self._maybe_empty
+        notes[first:] = [f"{words}, which may be none" for words in notes[first:]]
+        lines = zip(self._names, self.centers(at[:, 0]), notes, strict=True)
         return {name: (line, words) for name, line, words in lines}
 
     def _functions(self, at: Floats) -> dict[str, Floats]:
@@ -260,10 +260,10 @@ class ReleasedCurveClusters(OfMoments):
         full = [f"{100 * share:.0f}% of {units}" for share in self.shares[:first]]
         empty = [f"{100 * share:.0f}% of {units}, within the noise" for share in self.shares[first:]]
         return self._curve(
-            [Line(self.grid_points, *each) for each in zip(self._found[0], full, strict=False)]
+            [Line(self.grid_points, *center) for center in zip(self._found[0], full, strict=False)]
             + [
-                Line(self.grid_points, *each, stroke="dashed")
-                for each in zip(self._found[0][first:], empty, strict=True)
+                Line(self.grid_points, *center, stroke="dashed")
+                for center in zip(self._found[0][first:], empty, strict=True)
             ]
         )
 

@@ -53,8 +53,8 @@ class Lattice(file.Written):
         values = np.maximum(values[::-1], max(LEAST * values[-1], 1e-300))[:AXES]
         lengths = np.sqrt(values / values[0])
         bins = next(
-            found for first in range(most, 0, -1)
-            if math.prod(found := np.ceil(first * lengths).astype(int).tolist()) <= most
+            counts for first in range(most, 0, -1)
+            if math.prod(counts := np.ceil(first * lengths).astype(int).tolist()) <= most
         )  # fmt: skip
         width = 2 * REACH * math.sqrt(values[0]) / bins[0]
         return cls(np.ascontiguousarray(vectors[:, ::-1].T[: len(bins)]), tuple(bins), width)
@@ -80,8 +80,8 @@ class Lattice(file.Written):
         """Deviations (count, D) from the mean in which k-means of noisy counts ends."""
         from sklearn.cluster import KMeans
 
-        kept = max(count, int(np.sum(counts > HELD * deviation)))
-        chosen = np.argsort(-counts, kind="stable")[:kept]
+        places = max(count, int(np.sum(counts > HELD * deviation)))
+        chosen = np.argsort(-counts, kind="stable")[:places]
         weights = np.maximum(counts[chosen], deviation / 100)
         model = KMeans(count, n_init=STARTS, random_state=0)
         model.fit(self.middles[chosen], sample_weight=weights / weights.max())

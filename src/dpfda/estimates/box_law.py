@@ -103,12 +103,12 @@ def as_normal(priors: Sequence[Prior], scale: float, others: int, turn: Floats =
     roots = [np.kron(row[:, None], prior.parts[1]) for row, prior in zip(turn, priors, strict=True)]
     apart = (turn.T @ (seen - means)).ravel()
     try:
-        found = standard_mean(np.hstack(roots) / scale, apart / scale, others, len(turn))
+        standard = standard_mean(np.hstack(roots) / scale, apart / scale, others, len(turn))
     except np.linalg.LinAlgError:
         # No noise of this law leads so far from what the prior takes for possible.
         return seen
-    each = np.split(found, np.cumsum([root.shape[1] for root in roots])[:-1])
-    shown = [mean + prior.parts[2] @ own for mean, prior, own in zip(means, priors, each, strict=True)]
+    parts = np.split(standard, np.cumsum([root.shape[1] for root in roots])[:-1])
+    shown = [mean + prior.parts[2] @ own for mean, prior, own in zip(means, priors, parts, strict=True)]
     shares = np.array([[prior.share] for prior in priors])
     return np.asarray((1 - shares) * seen + shares * shown)
 
@@ -172,8 +172,8 @@ def _stepped(
     wide = np.sqrt(1 / rest + width**2)
     places = centre / wide
     hazard = np.sqrt(2 / np.pi) / scaled_erfc(-places / np.sqrt(2))
-    kept = np.clip(1 - hazard * (places + hazard) / (rest * wide**2), NARROWEST, 1.0)
-    return rest / kept - rest, (centre + hazard / (wide * rest)) * rest / kept - centre * rest
+    shrinkage = np.clip(1 - hazard * (places + hazard) / (rest * wide**2), NARROWEST, 1.0)
+    return rest / shrinkage - rest, (centre + hazard / (wide * rest)) * rest / shrinkage - centre * rest
 
 
 def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:

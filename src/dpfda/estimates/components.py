@@ -105,11 +105,11 @@ class Part:
 
         What else is known of its scales is log evidence (S,) `beside`.
         """
-        kept = SCALES.size if public or self.kind == "local" else KEPT
+        count = SCALES.size if public or self.kind == "local" else KEPT
         rotated = measured @ self.vectors
-        squares = (0.5 / self.power[:kept]) @ rotated**2
-        evidence = beside - self.logs[:kept] - squares
-        return Fit(self, center, public, rotated, SCALES[:kept], evidence)
+        squares = (0.5 / self.power[:count]) @ rotated**2
+        evidence = beside - self.logs[:count] - squares
+        return Fit(self, center, public, rotated, SCALES[:count], evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,16 +290,16 @@ def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> 
     ratio: As `dpfda.estimates.curves.CurveModel.identity`.
     """
     functions = eigenfunctions(times.tobytes())[0][:, :count]
-    made, vectors = [], functions / np.sqrt(times.size)
+    parts, vectors = [], functions / np.sqrt(times.size)
     for kind, variances in component_variances(count):
         spread = np.sqrt(variances)
         if ratio is None:
-            made.append(Part.of(kind, functions, seen, spread))
+            parts.append(Part.of(kind, functions, seen, spread))
         else:
             # Every point is seen with the same noise: the functions are the eigenvectors.
             values = ratio**2 * times.size * variances
-            made.append(Part(kind, functions, seen, values, vectors, spread))
-    return tuple(made)
+            parts.append(Part(kind, functions, seen, values, vectors, spread))
+    return tuple(parts)
 
 
 shared_parts = remembered(8)(factorised)

@@ -249,9 +249,9 @@ class CurveModel:
         weights /= weights.sum(axis=(1, 2))[:, None, None]
         means = np.zeros((len(noisy), center.size))
         for place, (part, gain, rotated) in enumerate(zip(self.parts, gains, turned, strict=True)):
-            kept = weights[:, place] @ gain * rotated
+            shrunk = weights[:, place] @ gain * rotated
             # Where all parts have the same eigenvectors they are taken back together.
-            means += kept @ part.back.T if ratio is None else kept * (part.values / ratio)
+            means += shrunk @ part.back.T if ratio is None else shrunk * (part.values / ratio)
         if ratio is not None:
             means = means @ self.parts[0].vectors.T
         means += center
@@ -264,7 +264,7 @@ class CurveModel:
 
 @dataclass(frozen=True, eq=False)
 class CurvePosterior:
-    """All that is said of a mean between bounds, given one noisy outcome. Deterministic.
+    """The posterior of a mean between bounds, given one noisy outcome. Deterministic.
 
     noisy: array (M,). What was measured of u - 1/2, in noise deviations.
     """
@@ -324,8 +324,8 @@ class CurvePosterior:
         """Log evidence (P, S) of components around the public curve, against all without one."""
         alone = [fit for fit in self._first if not fit.public]
         before = [replace(fit, evidence=np.zeros(fit.scales.size)) for fit in alone]
-        known, usual = (normalised(log_weights(each, LINE, PUBLIC))[1] for each in (alone, before))
-        return np.array([fit.evidence for fit in self._first if fit.public]) - known + usual
+        without, usual = (normalised(log_weights(fits, LINE, PUBLIC))[1] for fits in (alone, before))
+        return np.array([fit.evidence for fit in self._first if fit.public]) - without + usual
 
     @cached_property
     def _after(self) -> float:
@@ -428,14 +428,14 @@ class CurvePosterior:
     @property
     def response(self) -> Floats:
         """Matrix (N, M) from what was measured to the mean, the weights of components being as found."""
-        made = np.zeros((self.model.times.size, self.noisy.size))
+        matrix = np.zeros((self.model.times.size, self.noisy.size))
         for fit, weight in zip(self.fits, self._weights, strict=True):
             if weight.sum() > NEGLIGIBLE:
                 gains = weight @ fit.part.gains[: fit.scales.size]
-                made += fit.part.root @ (
+                matrix += fit.part.root @ (
                     fit.part.inside.T @ ((fit.part.vectors * gains) @ fit.part.vectors.T)
                 )
-        return np.asarray(made / self.model.deviations)
+        return np.asarray(matrix / self.model.deviations)
 
     @property
     def line(self) -> Floats:

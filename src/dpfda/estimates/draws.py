@@ -45,7 +45,7 @@ def deviations(
             part = slice(start, stop)
             drawn = normals[part, : fit.part.functions.shape[1]]
             free.append(Free(fit, chosen[part] - begun, drawn, noise[part, : model.resolution]))
-    return np.concatenate([_given(model, each, rows) for each in free]), noise[:, model.resolution :]
+    return np.concatenate([_given(model, group, rows) for group in free]), noise[:, model.resolution :]
 
 
 def standard_normals(key: int, draws: int, count: int) -> Floats:
@@ -54,8 +54,7 @@ def standard_normals(key: int, draws: int, count: int) -> Floats:
 
 
 def _normals(key: int, draws: int, count: int) -> Floats:
-    generator = np.random.Generator(np.random.Philox(key=[key, 1]))
-    return frozen(generator.standard_normal((draws, count)))
+    return frozen(np.random.Generator(np.random.Philox(key=[key, 1])).standard_normal((draws, count)))
 
 
 _kept_normals = lru_cache(maxsize=8)(_normals)

@@ -80,9 +80,9 @@ class Smoother:
 
         shares: What is smoothed: estimated probabilities.
         """
-        found = self._linear(shares)
-        found.flat[0] = 1.0
-        return found
+        smooth = self._linear(shares)
+        smooth.flat[0] = 1.0
+        return smooth
 
     def _linear(self, shares: Floats) -> Floats:
         if not self.cells.is_regular:
@@ -92,8 +92,8 @@ class Smoother:
     def cell_shares(self, coefficients: Floats) -> Floats:
         """Shares of the cells of an interval in the function with these coefficients."""
         if self.cells.is_regular:
-            kept = np.sinc(np.arange(coefficients.size) / (2 * self.cells.size))
-            return synthesise(coefficients * kept, self.cells.shape) / self.cells.size
+            averages = np.sinc(np.arange(coefficients.size) / (2 * self.cells.size))
+            return synthesise(coefficients * averages, self.cells.shape) / self.cells.size
         return np.asarray(self._averages @ coefficients * self.cells.shares)
 
     def cell_response(self) -> Floats:
@@ -135,13 +135,13 @@ class Smoother:
             if regular:
                 noisy = (deviation * cells * noise).reshape(count, *self.cells.shape)
                 seen = over_families(gains * own, self.cells) + analyse(noisy, self.cells.dimensions)
-                found = self.factors * _spread(seen, self.modes)
+                missed = self.factors * _spread(seen, self.modes)
             else:
-                found = (own @ gains.T + deviation * noise) @ self.factors.T
-            found -= part * own
+                missed = (own @ gains.T + deviation * noise) @ self.factors.T
+            missed -= part * own
             # The first coefficient is known.
-            found.reshape(count, -1)[:, 0] = 0.0
-            yield found
+            missed.reshape(count, -1)[:, 0] = 0.0
+            yield missed
 
     @property
     def _averages(self) -> Floats:
@@ -206,9 +206,9 @@ def bandwidth_smoother(cells: CellGrid, bandwidth: object, name: str = "smoothin
 
 def nearest_probabilities(values: Floats) -> Floats:
     """Nearest non-negative numbers of sum one, in the Euclidean norm: max(values - c, 0)."""
-    kept = nearest_shares(values.ravel()).reshape(values.shape)
+    shares = nearest_shares(values.ravel()).reshape(values.shape)
     # What rounding left of the constraint.
-    return np.asarray(kept / kept.sum())
+    return np.asarray(shares / shares.sum())
 
 
 def nearest_shares(shares: Floats) -> Floats:
@@ -273,8 +273,8 @@ DESIGN_SIZE = 1.5
 
 def evidence(cells: CellGrid, shares: Floats, privacy: float, size: float) -> float:
     """Logarithm of the prior's likelihood for noisy shares of equal cells, averaged over its shapes."""
-    found = np.array(_family_likelihoods(cells, mode_counts(cells), shares, privacy, size))
-    return float(found.max() + math.log(np.mean(np.exp(found - found.max()))))
+    likelihoods = np.array(_family_likelihoods(cells, mode_counts(cells), shares, privacy, size))
+    return float(likelihoods.max() + math.log(np.mean(np.exp(likelihoods - likelihoods.max()))))
 
 
 def _family_likelihoods(
@@ -324,7 +324,7 @@ def _mixed_dense(
     averages = cell_averages(modes, _unit(cells.edges[0])) * (cells.shares / deviations)[:, None]
     rest = (shares - cells.shares) / deviations
     likelihoods: list[float] = []
-    found: list[Floats] = []
+    matrices: list[Floats] = []
     priors: list[Floats] = []
     for shape, total_size in itertools.product(_shapes(cells, (modes,)), SIZES):
         priors.append(_prior_of(*shape, total_size))
@@ -333,9 +333,9 @@ def _mixed_dense(
         total = np.maximum(values, 0.0) + 1.0
         inverse = (vectors / total) @ vectors.T
         likelihoods.append(-0.5 * float(np.sum(np.log(total)) + rest @ inverse @ rest))
-        found.append((inverse @ weighted).T / deviations)
+        matrices.append((inverse @ weighted).T / deviations)
     mixed, weights = np.zeros((modes, cells.size)), _weights(likelihoods)
-    for matrix, weight in zip(found, weights, strict=True):
+    for matrix, weight in zip(matrices, weights, strict=True):
         mixed += weight * matrix
     return mixed, weights @ np.array(priors)
 

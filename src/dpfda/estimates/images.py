@@ -84,13 +84,13 @@ class ImageModel:
         In the units of the data times the root of those of the domain, not clipped.
         """
         seen = self.transformed(noisy)
-        found = self._posterior(seen, noisy) if self.prior.shrunk else self._through(seen)
-        return np.asarray(found * self.prior.width * math.sqrt(self.basis.volume))
+        unit = self._posterior(seen, noisy) if self.prior.shrunk else self._through(seen)
+        return np.asarray(unit * self.prior.width * math.sqrt(self.basis.volume))
 
     def linear(self, noisy: Floats) -> Floats:
         """Coefficients (n, K) of the cosines through noisy means (n, M), without the prior."""
-        found = self._through(self.transformed(noisy))
-        return np.asarray(found * self.prior.width * math.sqrt(self.basis.volume))
+        unit = self._through(self.transformed(noisy))
+        return np.asarray(unit * self.prior.width * math.sqrt(self.basis.volume))
 
     def transformed(self, noisy: Floats) -> Floats:
         """Coarse coefficients (..., M) of noisy means (..., M), in shares of the bounds' distance."""
@@ -124,18 +124,18 @@ class ImageModel:
 
     def _posterior(self, seen: Floats, noisy: Floats) -> Floats:
         """Posterior mean (K,) of the coefficients: over components and scales, by their evidence."""
-        power, measured, logs, made = self.deviation**2, self.prior.measured, [], []
+        power, measured, logs, components = self.deviation**2, self.prior.measured, [], []
         for kind, variances in with_levels(self._falling):
             weight = LINE[kind]
             signal = np.bincount(self._coarse, weights=self._gains**2 * variances, minlength=measured)
             ratios = 1 + SCALES[:KEPT, None] * (signal / power)
             likelihoods = np.log(ratios).sum(axis=1) + (seen**2 / power / ratios).sum(axis=1)
             logs.append(np.log(weight) - likelihoods / 2)
-            made.append((np.log(weight), ratios, variances))
+            components.append((np.log(weight), ratios, variances))
         total = float(scipy.special.logsumexp(logs))
         mean = np.zeros(self.basis.components)
-        for found, (_, ratios, variances) in zip(logs, made, strict=True):
-            gain = np.exp(found - total) @ (SCALES[:KEPT, None] / ratios) * seen / power
+        for log, (_, ratios, variances) in zip(logs, components, strict=True):
+            gain = np.exp(log - total) @ (SCALES[:KEPT, None] / ratios) * seen / power
             mean += (self._gains * variances)[self._released] * gain[self._coarse][self._released]
         evidence, level = self._constant(seen, noisy)
         share = scipy.special.expit(np.log(CONSTANT * self._box_cells) + evidence - total)

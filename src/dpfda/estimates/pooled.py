@@ -205,18 +205,17 @@ class PooledMean:
     @cached_property
     def times(self) -> Floats:
         """Density (C x 16,) of where observations are at `places`: not negative, of integral one."""
-        box = [(0.0, 1.0)] * (len(self.sides) or 1)
-        cells = CellGrid.regular(self.sides or (self.cells,), box)
+        cells = CellGrid.regular(self.sides or (self.cells,), [(0.0, 1.0)] * (len(self.sides) or 1))
         noise = self.shares.shape[1] * float(self.noise.variances()[0]) * self.unit**2
         seen = self.shares.sum(axis=1).reshape(cells.shape)
         smoother = adaptive_smoother(cells, seen, noise, self.size)
-        found = smoother.coefficients(seen)
-        functions = [cosines(*each) for each in zip(found.shape, self.places.T, strict=True)]
-        values = functions[0] @ found
+        smooth = smoother.coefficients(seen)
+        functions = [cosines(*axis) for axis in zip(smooth.shape, self.places.T, strict=True)]
+        values = functions[0] @ smooth
         if self.sides:
             values = (values * functions[1]).sum(axis=1)
         values = values.reshape(self.cells, INSIDE)
-        inside = values.mean(axis=1) / self.cells if self.sides else smoother.cell_shares(found)
+        inside = values.mean(axis=1) / self.cells if self.sides else smoother.cell_shares(smooth)
         values = np.maximum(values, FLOOR)
         masses = nearest_probabilities(inside)
         return np.asarray(values * (masses * self.cells / values.mean(axis=1))[:, None]).ravel()
@@ -229,7 +228,7 @@ class PooledMean:
 
     @property
     def seen_at(self) -> Floats:
-        """Shares (N,) of observations near each point of the grid, as the table tells."""
+        """Shares (N,) of observations near each point of the grid, from the table."""
         return np.asarray(self.forms.sum(axis=0))
 
     @property
@@ -248,8 +247,8 @@ class PooledMean:
         level, variance = np.full(self.cells, 0.5), np.full(self.forms.shape[1], LARGEST)
         for _ in range(SIDE_ROUNDS if self.sides else ROUNDS):
             sampling = self.forms @ variance / self.size + LEAST / self.size
-            found = first - level * seen + masses * (level - 0.5)
-            posterior = self._posterior(found, self.values - level[:, None], sampling)
+            contrasts = first - level * seen + masses * (level - 0.5)
+            posterior = self._posterior(contrasts, self.values - level[:, None], sampling)
             level = self.forms @ posterior.line / np.maximum(masses, 1e-12)
             level = np.where(masses > 1e-12, level, 0.5)
             variance = most = posterior.line * (1 - posterior.line)
@@ -259,16 +258,16 @@ class PooledMean:
             variance = np.clip(variance, LEAST, np.maximum(most, LEAST))
         return posterior, variance, sampling
 
-    def _posterior(self, found: Floats, weights: Floats, sampling: Floats) -> CurvePosterior:
+    def _posterior(self, contrasts: Floats, weights: Floats, sampling: Floats) -> CurvePosterior:
         """The mean given contrasts (C,), under the share of sampling that makes these likeliest."""
-        made = [
+        tried = [
             self._model(self.forms, Contrasts(self.noise, self.unit, weights, share * sampling))
             for share in (SHOWN[:1] if self.alone else SHOWN)
         ]
-        return max((model.posterior(found) for model in made), key=lambda each: each.evidence)
+        return max((model.posterior(contrasts) for model in tried), key=lambda fit: fit.evidence)
 
     def _variance(self, level: Floats, squares: Floats, sampling: Floats) -> Floats:
-        """Variance (N,) of a value, from what the table says (C,) of squares around levels."""
+        """Variance (N,) of a value, from the table's sums (C,) of squares around levels."""
         weights = np.stack([level**2, level**2 - level, (1 - level) ** 2], axis=1)
         # Its own sampling: deviations from a mean within the bounds seldom reach half their distance.
         errors = Contrasts(self.noise, self.unit, weights, sampling * LARGEST)
@@ -309,11 +308,11 @@ class PooledMean:
 
 def _linear(places: Floats, grid: Floats) -> Floats:
     """Matrix (q, N): values at places (q, d) of functions on a grid along each side, linear between."""
-    found = np.ones((len(places), 1))
+    matrix = np.ones((len(places), 1))
     for along in places.T:
         hats = np.maximum(1 - np.abs(along[:, None] - grid) * (grid.size - 1), 0.0)
-        found = np.asarray(found[:, :, None] * hats[:, None]).reshape(len(found), -1)
-    return found
+        matrix = np.asarray(matrix[:, :, None] * hats[:, None]).reshape(len(matrix), -1)
+    return matrix
 
 
 def ordinary_tables(
@@ -361,7 +360,7 @@ def ordinary_tables(
             chances = np.full(values.shape, 1 / VALUES)
         else:
             middle = float(np.mean(truth))
-            seen, truth = (scipy.special.ndtr((each - middle) / spread) for each in (seen, truth))
+            seen, truth = (scipy.special.ndtr((curve - middle) / spread) for curve in (seen, truth))
             seen, truth = _spanned(seen, truth, span)
             weights = np.broadcast_to(np.eye(corners), (len(places), corners, corners))
             chances = np.repeat((1 - seen)[:, None] / (corners - 1), corners, axis=1)
@@ -379,7 +378,7 @@ def _spanned(seen: Floats, truth: Floats, span: float | None) -> tuple[Floats, F
     start, times = least, 1.0
     if span is not None:
         start, times = min(max(least + (wide - span) / 2, 0.0), 1 - span), span / wide
-    seen, truth = (np.clip(start + times * (each - least), 0.0, 1.0) for each in (seen, truth))
+    seen, truth = (np.clip(start + times * (values - least), 0.0, 1.0) for values in (seen, truth))
     return seen, truth
 
 

@@ -80,22 +80,22 @@ class Posterior:
     @cached_property
     def _shapes(self) -> tuple[_Shape, ...]:
         deviations, forms = self.noise.deviations, self.hierarchy.forms
-        made = []
+        shapes = []
         for shape in self.hierarchy.prior.shapes:
             if forms is None:
-                made.append(_Shape(shape, shape / deviations**2, None, None))
+                shapes.append(_Shape(shape, shape / deviations**2, None, None))
                 continue
             scaled = forms / deviations[:, None]
             values, vectors = np.linalg.eigh(scaled * shape @ scaled.T)
-            made.append(_Shape(shape, np.maximum(values, 0.0), vectors, (scaled * shape).T @ vectors))
-        return tuple(made)
+            shapes.append(_Shape(shape, np.maximum(values, 0.0), vectors, (scaled * shape).T @ vectors))
+        return tuple(shapes)
 
     def means(self, released: Floats) -> Floats:
         """Posterior means (n, K) given noisy releases (n, M): the least expected squared error."""
         prior = self.hierarchy.prior
         nodes = max(block.factors.size for block in self.noise.blocks)
-        each = prior.weights.size * (nodes + prior.components) + self.hierarchy.measured
-        step = max(1, LARGEST // each)
+        numbers = prior.weights.size * (nodes + prior.components) + self.hierarchy.measured
+        step = max(1, LARGEST // numbers)
         parts = [self._means(released[i : i + step]) for i in range(0, len(released), step)]
         return np.concatenate(parts) if parts else np.empty((0, prior.components))
 
@@ -145,8 +145,7 @@ class Posterior:
     def _likelihoods(self, forms: Floats, variances: Floats, block: Block) -> tuple[Floats, Floats]:
         """Variances (S, Q, m) of the forms, and log weights (n, S, Q) of scale and factor."""
         factors, logs = block.factors, block.logs
-        scales = self.hierarchy.prior.scales
-        parts = scales[:, None, None] * variances + factors[None, :, None]
+        parts = self.hierarchy.prior.scales[:, None, None] * variances + factors[None, :, None]
         count = parts.shape[0] * parts.shape[1]
         likelihoods = (forms**2 @ (-0.5 / parts).reshape(count, -1).T).reshape(-1, *parts.shape[:2])
         likelihoods += logs - np.log(parts).sum(axis=2) / 2
@@ -158,16 +157,15 @@ class Posterior:
         A shape, a scale and factors are drawn from their posterior; given them, an unconditional draw of
         coefficients and noise is corrected by what it misses of the release (Matheron's rule).
         """
-        prior, one = self.hierarchy.prior, released[None, :]
-        fits = [self._fit(one, shape)[0] for shape in self._shapes]
-        chances = self._chances(fits)[:, 0, :]
+        prior, row_of_release = self.hierarchy.prior, released[None, :]
+        chances = self._chances([self._fit(row_of_release, shape)[0] for shape in self._shapes])[:, 0, :]
         rows = generator.choice(chances.size, size=draws, p=chances.ravel() / chances.sum())
-        made = np.empty((draws, prior.components))
+        coefficients = np.empty((draws, prior.components))
         for row in np.unique(rows):
             shape, scale = self._shapes[row // prior.scales.size], row % prior.scales.size
             chosen = rows == row
-            made[chosen] = self._given(released, shape, int(scale), generator, int(chosen.sum()))
-        return made
+            coefficients[chosen] = self._given(released, shape, int(scale), generator, int(chosen.sum()))
+        return coefficients
 
     def _given(
         self, released: Floats, shape: _Shape, scale: int, generator: np.random.Generator, draws: int

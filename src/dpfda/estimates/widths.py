@@ -118,10 +118,10 @@ class Widths:
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
         """Half-widths (m,) on the grid of the band around the clipped line; read-only."""
-        asked = level, simultaneous
-        if asked not in self._around:
-            self._around[asked] = frozen(around_lines((self,), level, simultaneous))
-        return self._around[asked]
+        key = level, simultaneous
+        if key not in self._around:
+            self._around[key] = frozen(around_lines((self,), level, simultaneous))
+        return self._around[key]
 
     @cached_property
     def _around(self) -> dict[tuple[float, bool], Floats]:
@@ -303,21 +303,21 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         return spread(apart, level, simultaneous)
 
     line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
-    cells = min(each.cells for each in lines)
-    rough = max(each.roughness for each in lines)
-    if all(each.in_cells and each.posterior.borrows for each in lines):
-        noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        changes = np.sqrt(sum(differences(each.posterior.line, cells, 1) ** 2 for each in lines))[places]
+    cells = min(own.cells for own in lines)
+    rough = max(own.roughness for own in lines)
+    if all(own.in_cells and own.posterior.borrows for own in lines):
+        noise = np.sqrt(sum(_noise(own, level, simultaneous) ** 2 for own in lines))[places]
+        changes = np.sqrt(sum(differences(own.posterior.line, cells, 1) ** 2 for own in lines))[places]
         if len(lines) == 1:
             half = np.dot(OF_BORROWED, [within("rich"), within("brownian"), noise])
             half += OF_CHANGES * (changes + differences(line, cells, 2)[places])
         else:
             half = np.dot(OF_APART, [within("rich"), noise, changes])
         half *= 1 + OF_ROUGHER * rough
-    elif all(each.whole for each in lines):
+    elif all(own.whole for own in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
-    elif all(each.in_cells for each in lines):
-        noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
+    elif all(own.in_cells for own in lines):
+        noise = np.sqrt(sum(_noise(own, level, simultaneous) ** 2 for own in lines))[places]
         half = OF_LINE * within("line") + OF_NOISE * noise + _changes(line, cells)[places]
         half *= _less(min(cells, MOST_CELLS)) * (1 + OF_ROUGHNESS * rough)
     else:
@@ -325,7 +325,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         if lines[0].posterior.model.finest is not None:
             # What happens within a cell of the finest measurement, more of them do not tell.
             half = half + _changes(line, cells)[places]
-    if any(each.misfit for each in lines):
+    if any(own.misfit for own in lines):
         half = WIDENED * half
     return np.interp(model.grid, model.times[places], half)
 
@@ -405,10 +405,10 @@ def differences(line: Floats, count: int, order: int) -> Floats:
     sizes = np.zeros(points)
     if count >= points or order * step >= points:
         return sizes
-    found = line[step:] - line[:-step]
+    gaps = line[step:] - line[:-step]
     if order == 2:
-        found = found[step:] - found[:-step]
+        gaps = gaps[step:] - gaps[:-step]
     start = order * step // 2
-    sizes[start : start + found.size] = np.abs(found)
+    sizes[start : start + gaps.size] = np.abs(gaps)
     padded = np.pad(sizes, step)
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * step + 1).max(axis=1))

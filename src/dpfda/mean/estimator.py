@@ -181,9 +181,9 @@ class PrivateMean(InBlocks):
         records = Container.of(X, groups)
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            made = self._published(records, weights)
-        self.release_ = made
-        points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
+            mean = self._published(records, weights)
+        self.release_ = mean
+        points = mean.grid_points if isinstance(mean, ReleasedPooledMean) else mean.basis.weights
         self.n_features_in_ = points.size
         self._set_feature_names(records)
         return self
@@ -193,8 +193,8 @@ class PrivateMean(InBlocks):
     ) -> ReleasedMean | ReleasedPooledMean:
         paying = self._paying()
         if weights is not None:
-            made = prepare_weighted(self, records, weights)
-            return publish(made.total, made.plan.measuring if self._measures else made.plan, paying)
+            sums = prepare_weighted(self, records, weights)
+            return publish(sums.total, sums.plan.measuring if self._measures else sums.plan, paying)
         if self._staged is not None:
             staged = self._prepare_looks(records)
             return staged.plan.publish(staged.total, paying)
@@ -223,15 +223,15 @@ class PrivateMean(InBlocks):
     ) -> Prepared[MeanPlan, IntegerSum] | Prepared[LooksPlan, Readable]:
         """A sum, or records to be read again where two looks are to be had and pay."""
         if not self._measures:
-            # A class of one's own may have another.
+            # A derived class may have a `prepare` of its own.
             return self.prepare(records.given, records.groups)
-        made = self._answering(records, asks=not self._looks)
-        plan = made.plan.measuring
-        if self._looks and isinstance(made.total, Readable):
+        prepared = self._answering(records, asks=not self._looks)
+        plan = prepared.plan.measuring
+        if self._looks and isinstance(prepared.total, Readable):
             looks = LooksPlan.where_it_pays(plan)
             if isinstance(looks, LooksPlan):
-                return Prepared(looks, made.total)
-        return Prepared(plan, made.total.total(plan))
+                return Prepared(looks, prepared.total)
+        return Prepared(plan, prepared.total.total(plan))
 
     @property
     def _measures(self) -> bool:
@@ -309,8 +309,8 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        made = self._answering(Container.of(X, groups))
-        return Prepared(made.plan, made.total.total(made.plan))
+        answer = self._answering(Container.of(X, groups))
+        return Prepared(answer.plan, answer.total.total(answer.plan))
 
     def _answering(self, records: Container, asks: bool = True) -> Answered:
         """The plan of one mean, and what has its integers.
@@ -326,9 +326,9 @@ class PrivateMean(InBlocks):
                 X, groups = records.apart()
                 pool = self._pool_on(sample(X), groups)
                 total = total_on_cluster(pool, X, groups)
-                made = counted(pool.summation, total).summed(total)
-                # As of records at hand, whoever asks says whether more is measured than the line.
-                return Prepared(made.plan.line_alone, made.total)
+                summed = counted(pool.summation, total).summed(total)
+                # The caller decides whether more than the line is measured, as for records in memory.
+                return Prepared(summed.plan.line_alone, summed.total)
             return (asks and self._queried(records)) or self._read(records, boxes=True)
 
     def _queried(self, records: Container) -> Answered | None:

@@ -118,7 +118,7 @@ class FoundMean(HeldCloser):
         low, high = self.found
         if not self.extremes.searched[0] <= low < high <= self.extremes.searched[1]:
             raise ParameterError("extremes", "have been searched where the bounds are", "elsewhere")
-        if len({each is None for each in (self.first, self.closer, self.apart)}) > 1:
+        if len({part is None for part in (self.first, self.closer, self.apart)}) > 1:
             raise ParameterError("apart", "go with a rough line and closer bounds", "none of them")
 
     @property
@@ -179,10 +179,10 @@ class FoundMean(HeldCloser):
 
     def _added_noise(self) -> list[AddedNoise]:
         moved = self.neighbours.differences(UNIT)
-        found = [AddedNoise(self.extremes.noise, "l1", moved, -2 if self.apart is None else -4)]
+        noises = [AddedNoise(self.extremes.noise, "l1", moved, -2 if self.apart is None else -4)]
         if self.apart is not None:
-            found.append(AddedNoise(self.apart.noise, "l1", moved, -2))
-        return [*found, *super()._added_noise()]
+            noises.append(AddedNoise(self.apart.noise, "l1", moved, -2))
+        return [*noises, *super()._added_noise()]
 
     def _checked(self) -> None:
         super()._checked()
@@ -191,13 +191,13 @@ class FoundMean(HeldCloser):
             self._check_apart(*(reach / (high - low) for reach in self.apart.interval))
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        made = super()._charged(written, held)
+    def _charged(cls, written: Mapping[str, object], fields: file.Held) -> Certificate:
+        certificate = super()._charged(written, fields)
         # Nor of a line of which nothing is known before its bounds are found.
-        unknown = [*made.costs[:2], *made.costs[3:-2]]
+        unknown = [*certificate.costs[:2], *certificate.costs[3:-2]]
         if any(cost.loss != loss_of(cost.guarantee) for cost in unknown):
             raise ValueError("of a choice no more is known than its guarantee")
-        return made
+        return certificate
 
     # Words.
 
@@ -216,19 +216,18 @@ class FoundMean(HeldCloser):
         return replace(own, what=f"{own.what} {search}")
 
     def _bounded(self) -> list[str]:
-        rule, *_ = super()._bounded()
-        said = [rule]
+        rules = super()._bounded()[:1]
         if self.apart is not None:
             below, above = self.apart.interval
-            said.append(
+            rules.append(
                 f"Values more than {below:.3g} below or {above:.3g} above the rough line were moved "
                 "there."
             )
-        cut = (
+        rules.append(
             f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
             "lowest and highest values were cut off."
         )
-        return [*said, cut]
+        return rules
 
     def _claims(self) -> tuple[Claim, ...]:
         mean, *others = super()._claims()
@@ -237,10 +236,10 @@ class FoundMean(HeldCloser):
     def _remarks(self) -> list[str]:
         if self.order:
             return super()._remarks()
-        (down, up), each = self.moved, 200 * UNSEEN * self.extremes.scale(self.count)
+        (down, up), share = self.moved, 200 * UNSEEN * self.extremes.scale(self.count)
         return [
             f"What was cut off is allowed for as far as the noisy histograms tell it: by {down:.3g} "
-            f"below and {up:.3g} above. They cannot tell of a part of less than about {each:.2g} % that "
-            "lies far from all others: it may move the mean by its share of that distance.",
+            f"below and {up:.3g} above. They cannot tell of a part of less than about {share:.2g} % "
+            "that lies far from all others: it may move the mean by its share of that distance.",
             OPEN,
         ]

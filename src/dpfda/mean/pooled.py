@@ -73,13 +73,13 @@ class PooledMean(PooledSum):
         placed = self.plan.on_grid
         if placed is None:
             plan = self.plan
-            made = [self.numbers, repr(plan.ball), plan.bound.to_json(), plan.basis.to_json()]
-            return {"reading": self.settings.reading.rules, "integers": made}
+            stated = [self.numbers, repr(plan.ball), plan.bound.to_json(), plan.basis.to_json()]
+            return {"reading": self.settings.reading.rules, "integers": stated}
         rule = placed.rule
         arrays = rule.center, rule.half_widths, rule.weights
-        numbers = (np.asarray(each, dtype="<f8") for each in arrays)
-        made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
-        return {"reading": self.settings.reading.rules, "integers": made}
+        numbers = (np.asarray(array, dtype="<f8").tobytes().hex() for array in arrays)
+        terms = [rule.exponent, float(rule.limit).hex(), *numbers]
+        return {"reading": self.settings.reading.rules, "integers": terms}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         curves, _ = unit_curves(self.settings, self.plan.basis, self._handed(X), None)
@@ -92,8 +92,8 @@ class PooledMean(PooledSum):
 
     def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         with np.errstate(all="ignore"):
-            found = readable(self.settings, self.plan.basis, self._handed(X), groups)[0]
-            return self.summation.of_records(found.matrix, found.codes)
+            records = readable(self.settings, self.plan.basis, self._handed(X), groups)[0]
+            return self.summation.of_records(records.matrix, records.codes)
 
     def _handed(self, X: object) -> object:
         return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]

@@ -82,13 +82,13 @@ class RadiusTry:
 
     @property
     def _parts(self) -> Floats:
-        """Of how many finest units the difference is told in shares (m,): the bounds' distance.
+        """The units (m,) in which the difference is measured, in finest units: the bounds' distance.
 
         Or more, where that is far less than elsewhere, so that rounding alone would move it further.
         """
-        whole = 2 * self._units[0] * self.wide.half_widths
+        spans = 2 * self._units[0] * self.wide.half_widths
         least = np.ceil(self._limits * (UNIT / (self.width - 2)))
-        return np.where(self.wide.half_widths < COARSE, np.maximum(whole, least), whole)
+        return np.where(self.wide.half_widths < COARSE, np.maximum(spans, least), spans)
 
     @property
     def _units(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class RadiusTry:
         units = self._units
         apart = (self.close.center - self.wide.center) * units[1] * self.close.scale
         parts = [int(part) for part in self._parts]
-        public = [self.size * round(each) for each in apart.tolist()], parts
+        public = [self.size * round(shift) for shift in apart.tolist()], parts
         largest = partial(largest_shift, units=units, public=public)
         number = IntegerSum.one_number([wide, close], largest, apart=False)
         (noisy,) = number.with_noise(draw(self.noise))
@@ -117,8 +117,8 @@ def largest_shift(
     units: By which the sums are multiplied.
     public: What is taken off (m,), and of how many units shares are told (m,).
     """
-    (one, other), places = units, zip(*totals, *public, strict=True)
-    return int(max(abs(a * one - b * other - off) * UNIT // part for a, b, off, part in places))
+    (unit, other_unit), places = units, zip(*totals, *public, strict=True)
+    return int(max(abs(a * unit - b * other_unit - off) * UNIT // part for a, b, off, part in places))
 
 
 def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:

@@ -70,15 +70,15 @@ class SearchPlan(StagedPlan):
     strategy: Search
 
     @classmethod
-    def of(cls, whole: MeanPlan, strategy: Search) -> SearchPlan:
+    def of(cls, plan: MeanPlan, strategy: Search) -> SearchPlan:
         """The plan that looks for bounds. Raises ParameterError if they cannot be looked for."""
-        check_staged(whole, strategy)
-        if whole.shape.centers is not None:
+        check_staged(plan, strategy)
+        if plan.shape.centers is not None:
             raise strategy.refusal("a mean with public curves (prior)")
         if not far_enough((strategy.low, strategy.high)):
             words = "be farther apart than 2^-24 of the larger end"
             raise ParameterError("bounds", words, repr(strategy), "Subtract a public number from all.")
-        return cls(whole, strategy)
+        return cls(plan, strategy)
 
     @cached_property
     def _zoomed(self) -> tuple[Zoom, Guarantee]:
@@ -122,17 +122,17 @@ class SearchPlan(StagedPlan):
     def costs(self) -> dict[str, Cost]:
         """The costs of all stages; the noise of the last one follows from what comes before."""
         counting, rough, apart, last = self.shares
-        law = self.with_sides(self._widest, kept=False).public_design
+        law = self.with_sides(self._widest, always=False).public_design
         counts = [Cost(part, LaplaceLoss(part.epsilon)) for part in (counting, apart)]
-        made = [*(Cost(part) for part in self.zoom.parts), counts[0], Cost(rough), counts[1]]
-        stages = dict(zip(SEARCH, made, strict=True))
+        parts = [*(Cost(part) for part in self.zoom.parts), counts[0], Cost(rough), counts[1]]
+        stages = dict(zip(SEARCH, parts, strict=True))
         return stages | {BETWEEN: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""
         if self._few:
-            found = f"{self.strength(self.whole.guarantee):.3g}"
-            raise ParameterError("bounds", f"be stated {FEW}", found, "Give $bounds.")
+            strength = f"{self.strength(self.whole.guarantee):.3g}"
+            raise ParameterError("bounds", f"be stated {FEW}", strength, "Give $bounds.")
         self.zoom.check()
         for part in (self.shares[0], self.shares[2]):
             self.counting(1, part)
@@ -163,7 +163,7 @@ class SearchPlan(StagedPlan):
 
     def closest(self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]) -> MeanPlan:
         """The plan of the mean around a public line, whose box may tell how far it is from the mean."""
-        return self.with_sides(self.held(*self.around(line, ends, reaches)), kept=False)
+        return self.with_sides(self.held(*self.around(line, ends, reaches)), always=False)
 
     def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
         """The plan of the mean between public bounds, by default with what the search leaves."""
@@ -231,7 +231,7 @@ class SearchPlan(StagedPlan):
             self.shares[2],
             last if sides is None else sides.with_line(last),
         ]
-        whole = certificate.fulfilled(
+        fulfilled = certificate.fulfilled(
             added(spent),
             tuning,
             {**self.held(*ends).bounded, **self.bounded},
@@ -239,11 +239,11 @@ class SearchPlan(StagedPlan):
         )
         stated = known(wide.curves)
         prior = replace(cast("CurvePrior", look.hierarchy), lower=stated.lower, upper=stated.upper)
-        made = look._as(
-            FoundMean, certificate=whole, hierarchy=prior, center=first.center, first=first,
+        mean = look._as(
+            FoundMean, certificate=fulfilled, hierarchy=prior, center=first.center, first=first,
             closer=between.bound, extremes=values, apart=apart,
         )  # fmt: skip
-        return made if sides is None else with_distance(made, total, wide, sides.law, noise)
+        return mean if sides is None else with_distance(mean, total, wide, sides.law, noise)
 
 
 def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
@@ -269,12 +269,12 @@ def reached(plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float
     """
     edges = line_edges(line, ends, plan.strength(plan.whole.guarantee) >= PLAINLY)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges), ends, line)
-    found = _counted(plan, exact, edges, (0.0, 0.0), plan.shares[2])
+    extremes = _counted(plan, exact, edges, (0.0, 0.0), plan.shares[2])
     reaches = found_reaches(
-        edges, found.shares(plan.size), found.scale(plan.size),
+        edges, extremes.shares(plan.size), extremes.scale(plan.size),
         (line.size, plan.strength(plan.shares[-1])), (line - ends[0], ends[1] - line),
     )  # fmt: skip
-    return replace(found, interval=reaches)
+    return replace(extremes, interval=reaches)
 
 
 def _counted(
@@ -283,8 +283,7 @@ def _counted(
     """Shares of cells with the noise of a part of the budget."""
     noise = plan.counting(edges.size - 1, part)
     noisy = IntegerSum.of(exact.tolist()).with_noise(noise.draw())
-    searched_in = float(edges[0]), float(edges[-1])
-    return Extremes(searched_in, interval, tuple(edges.tolist()), noisy, noise)
+    return Extremes((float(edges[0]), float(edges[-1])), interval, tuple(edges.tolist()), noisy, noise)
 
 
 def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[float, float]:
@@ -318,8 +317,8 @@ def extreme_shares(
 StagedPlans = LooksPlan | SearchPlan
 
 
-def staged_plan(whole: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:
+def staged_plan(plan: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:
     """The plan in stages for that of one mean. Raises ParameterError if there is none."""
     if isinstance(strategy, Search):
-        return SearchPlan.of(whole, strategy)
-    return LooksPlan.of(whole, strategy)
+        return SearchPlan.of(plan, strategy)
+    return LooksPlan.of(plan, strategy)

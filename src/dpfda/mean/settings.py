@@ -1,4 +1,4 @@
-"""What a person says of a mean: looks at the records, and public curves that it may be near to."""
+"""What may be stated for a mean: looks at the records, and public curves that it may be near to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import entries, reals
 from dpfda.spine.settings import Gathered
 
-# What says so in the place of an object, on the command line or in a study; and that there is one alone.
+# Names of two looks, on the command line or in a study, and of a single one.
 NAME, ONE = "two-looks", "one-look"
 
 
@@ -76,9 +76,9 @@ def is_one_look(mechanism: object) -> bool:
 
 
 def mechanism_of_look(mechanism: object) -> object:
-    """What a look of its own draws with, for what was said of looks: the default."""
-    said = two_looks_of(mechanism) is not None or is_one_look(mechanism)
-    return "auto" if said else mechanism
+    """The mechanism of a single look: the default where looks were stated."""
+    of_looks = two_looks_of(mechanism) is not None or is_one_look(mechanism)
+    return "auto" if of_looks else mechanism
 
 
 def refuse_two_looks(mechanism: object, what: str) -> None:
@@ -188,23 +188,24 @@ def read_public_curves(prior: object, grid: Floats) -> Floats | None:
     """
     if prior is None:
         return None
-    several = isinstance(prior, list | tuple) and any(callable(one) or np.ndim(one) > 0 for one in prior)
-    rows = [_values(one, grid) for one in (entries(prior) if several else [prior])]
-    return np.concatenate(rows)
+    several = isinstance(prior, list | tuple) and any(
+        callable(part) or np.ndim(part) > 0 for part in prior
+    )
+    return np.concatenate([_values(curve, grid) for curve in (entries(prior) if several else [prior])])
 
 
-def _values(one: object, grid: Floats) -> Floats:
+def _values(curve: object, grid: Floats) -> Floats:
     try:
-        values = np.atleast_2d(reals(one(grid) if callable(one) else one, "prior"))
+        values = np.atleast_2d(reals(curve(grid) if callable(curve) else curve, "prior"))
     except (TypeError, ValueError, OverflowError) as error:
-        if callable(one) and isinstance(error, ParameterError):
+        if callable(curve) and isinstance(error, ParameterError):
             raise
         raise ParameterError(
-            "prior", "be curves on the grid, or functions", type(one).__name__
+            "prior", "be curves on the grid, or functions", type(curve).__name__
         ) from None
     if values.ndim != 2 or values.shape[1] != grid.size or not np.all(np.isfinite(values)):
         words = f"have {grid.size} finite values a curve, one a grid point"
-        found = f"an array of shape {values.shape}" if np.all(np.isfinite(values)) else "NaN or infinity"
+        shape = f"an array of shape {values.shape}" if np.all(np.isfinite(values)) else "NaN or infinity"
         remedy = "Pass a function of the domain, or a release, for curves on another grid."
-        raise ParameterError("prior", words, found, remedy)
+        raise ParameterError("prior", words, shape, remedy)
     return values

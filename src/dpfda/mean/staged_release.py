@@ -76,8 +76,8 @@ class Excess(file.Written):
             return before
         # Files of earlier versions took twice as much where a unit comes or goes.
         now, earlier = width_of_shift(self.radius, self.reach, neighbours), before + ROUNDED
-        given = AddedNoise(self.noise, "l1", earlier).achieved(PureDP(Fraction(1)))
-        return earlier if same(given, self.achieved) else now
+        achieved = AddedNoise(self.noise, "l1", earlier).achieved(PureDP(Fraction(1)))
+        return earlier if same(achieved, self.achieved) else now
 
     def average(self, count: float) -> float:
         """Over so many units, in shares of the distance between the bounds."""
@@ -203,10 +203,10 @@ class HeldCloser(ReleasedFunction):
 
     def _checked(self) -> None:
         super()._checked()
-        if isinstance(told := self.distance, DistanceInBox):
-            # Of more numbers than are said the least would be lower than its quantile allows for.
-            cells, sides = self.noise.components, len(told.numbers)
-            if sides != distance_sides(cells) or getattr(told.noise, "whole", 0) != cells + sides:
+        if isinstance(distance := self.distance, DistanceInBox):
+            # The least of more numbers than stated would be lower than its quantile allows for.
+            cells, sides = self.noise.components, len(distance.numbers)
+            if sides != distance_sides(cells) or getattr(distance.noise, "whole", 0) != cells + sides:
                 raise ValueError("other numbers tell the largest distance than the cells call for")
 
     def _check_apart(self, below: float, above: float) -> None:
@@ -285,7 +285,7 @@ class CloserMean(HeldCloser):
 
     @property
     def _tells_mean(self) -> bool:
-        """Whether what is told is told of the mean between the bounds that were stated."""
+        """Whether the measured distance is that of the mean between the stated bounds."""
         return self.distance is not None or self.excess is not None or not self._is_held
 
     @property
@@ -302,15 +302,15 @@ class CloserMean(HeldCloser):
         if self.excess is None:
             return super()._offsets(asked)
         missed, scale = 1 - asked.level, self._scale
-        told = super()._offsets(replace(asked, level=1 - (1 - OF_SHIFT) * missed))
+        limits = super()._offsets(replace(asked, level=1 - (1 - OF_SHIFT) * missed))
         if self._is_held and self._tells_points:
-            low, high = told.pop()
+            low, high = limits.pop()
             moved = self.excess.at_most(1 - OF_SHIFT * missed, self.count)
             # Where bounds are far nearer than elsewhere their shares were not told so exactly.
             beside = np.where(scale < CLOSE * np.max(scale), 1.0, moved) * scale
             beside += ROUNDED_OFF * np.max(scale)
-            told.append((low - beside, high + beside))
-        return told
+            limits.append((low - beside, high + beside))
+        return limits
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         band = super()._mean_band(asked, at)
@@ -336,9 +336,9 @@ class CloserMean(HeldCloser):
             raise ValueError("the looks differ in their bound, or the radius is no candidate")
         if tried is not None and self._radius != (tried.radius if tried.small(self.count) else most):
             raise ValueError("the radius is not the one that its excess allows")
-        said = [(self.selection.achieved, self.selection.added(self.neighbours))]
-        said += [] if tried is None else [(tried.achieved, tried.added(self.neighbours))]
-        if not all(same(noise.achieved(PureDP(Fraction(1))), one) for one, noise in said):
+        noises = [(self.selection.achieved, self.selection.added(self.neighbours))]
+        noises += [] if tried is None else [(tried.achieved, tried.added(self.neighbours))]
+        if not all(same(noise.achieved(PureDP(Fraction(1))), achieved) for achieved, noise in noises):
             raise ValueError("the noise of a stage gives something else")
         self._check_reach()
 
@@ -377,8 +377,8 @@ class CloserMean(HeldCloser):
         return replace(own, what=f"{own.what} {two}")
 
     def _lines(self) -> dict[str, str]:
-        held = f", on records held within {self._radius:.3g} of the range from a rough line"
+        records = f", on records held within {self._radius:.3g} of the range from a rough line"
         if self._radius == self.selection.radii[0]:
-            held = ", on records between the stated bounds"
+            records = ", on records between the stated bounds"
         own = super()._lines()
-        return own | {"mechanism": own["mechanism"] + held, "first look": f"{self.first.guarantee}"}
+        return own | {"mechanism": own["mechanism"] + records, "first look": f"{self.first.guarantee}"}

@@ -29,7 +29,7 @@ from dpfda.spine.sums import Readable, Summation
 if TYPE_CHECKING:
     from dpfda.publication.session import Session
 
-# Numbers of units by which it is checked that the basis does not depend on it.
+# Two numbers of units: the basis must be the same for both.
 TRIAL_SIZES = (2, 10**9)
 
 
@@ -237,10 +237,10 @@ def counted(
     if plan.neighbours is Neighbours.REPLACE_ONE:
         plan = (at or plan.at)(count)
     # The noise is that of this plan's bound: it must be the one that was enforced.
-    made = Summation(plan, summation.components)
-    if not made.same_integers(summation):
+    own = Summation(plan, summation.components)
+    if not own.same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
-    return made
+    return own
 
 
 class InBlocks(Estimator):

@@ -106,15 +106,15 @@ class StagedPlan(PlanOfMeans):
         """Number of units times epsilon, as under replace-one neighbours."""
         return self.whole.strength(guarantee)
 
-    def with_sides(self, closer: MeanPlan, kept: bool = True) -> MeanPlan:
+    def with_sides(self, closer: MeanPlan, always: bool = True) -> MeanPlan:
         """A closer look with sides of its box that tell the largest distance, where that is worth it.
 
-        kept: Whether records are held nearer than the bounds between which the distance is told.
+        always: Whether records are held nearer than the bounds between which the distance is told.
         """
         design = known(closer.public_design)
         cells = design.components
         alone = self.whole.distance_share is None and isinstance(design.noise, BoxNoise)
-        if not alone or not (kept or cells >= FEWEST_CELLS):
+        if not alone or not (always or cells >= FEWEST_CELLS):
             return closer
         return replace(closer, drawn=with_sides(design, distance_sides(cells)))
 
@@ -132,21 +132,21 @@ def sides_of(wide: MeanPlan, closer: MeanPlan) -> DistanceNoise | None:
 
 def published(
     summed: IntegerSum,
-    told: DistanceNoise | None,
+    sides: DistanceNoise | None,
     closer: MeanPlan,
     own: Certificate,
     draw: Draw = EXACT,
 ) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A closer look of what gets noise, and the noise on what tells the largest distance, if that is."""
-    if told is None:
+    """A closer look at sums that get noise, and the noise on the sides that measure the distance."""
+    if sides is None:
         return publish_curve(summed, closer, own, draw), ()
-    return line_and_noise(summed, pay(summed, closer, certificate=own), told, draw)
+    return line_and_noise(summed, pay(summed, closer, certificate=own), sides, draw)
 
 
-def may_look(whole: MeanPlan) -> bool:
+def may_look(plan: MeanPlan) -> bool:
     """Whether there can be two looks: the default mean between bounds on values, of a public size."""
-    between = whole.answers_with_line and whole.on_grid is not None and whole.on_grid.cube is not None
-    return between and whole.size is not None
+    between = plan.answers_with_line and plan.on_grid is not None and plan.on_grid.cube is not None
+    return between and plan.size is not None
 
 
 def single(plan: Plan) -> Any:
@@ -158,13 +158,13 @@ def single(plan: Plan) -> Any:
     return plan
 
 
-def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
+def check_staged(plan: MeanPlan, strategy: TwoLooks | Search) -> None:
     """Refuse what has no stages. Raises ParameterError."""
-    if whole.size is None:
+    if plan.size is None:
         words = "be given under add-remove neighbours: what is planned needs it"
         remedy = "Pass a public number to divide by, or have one look, which releases the count."
         raise ParameterError("public_size", words, "None", remedy)
-    if not may_look(whole):
+    if not may_look(plan):
         raise strategy.refusal("anything but the default mean of curves between bounds on values")
 
 
@@ -180,19 +180,19 @@ class LooksPlan(StagedPlan):
     strategy: TwoLooks | None
 
     @classmethod
-    def of(cls, whole: MeanPlan, strategy: TwoLooks) -> LooksPlan:
+    def of(cls, plan: MeanPlan, strategy: TwoLooks) -> LooksPlan:
         """The plan in two looks for that of one. Raises ParameterError if there cannot be two."""
-        check_staged(whole, strategy)
-        return cls(whole.measuring, strategy)
+        check_staged(plan, strategy)
+        return cls(plan.measuring, strategy)
 
     @staticmethod
-    def where_it_pays(whole: MeanPlan) -> MeanPlan | LooksPlan:
+    def where_it_pays(plan: MeanPlan) -> MeanPlan | LooksPlan:
         """What the default publishes where records can be read again."""
         # A repaired record counts as the middle of the bounds, which in a closer look is another.
-        if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
-            return whole
-        made = LooksPlan(whole, None)
-        return made if made.two_looks else replace(whole, again=LooksPlan.where_it_pays)
+        if not may_look(plan) or (plan.reading is not None and plan.reading.invalid != "refuse"):
+            return plan
+        looks = LooksPlan(plan, None)
+        return looks if looks.two_looks else replace(plan, again=LooksPlan.where_it_pays)
 
     @property
     def two_looks(self) -> bool:
@@ -203,8 +203,7 @@ class LooksPlan(StagedPlan):
     @cached_property
     def shares(self) -> tuple[PureDP, PureDP, Guarantee]:
         """Of rough line, histogram and closer look, with the largest distance they are the whole."""
-        rough = share_of_rough(self.strength(self.whole.guarantee))
-        share = Fraction(rough).limit_denominator(1000)
+        share = Fraction(share_of_rough(self.strength(self.whole.guarantee))).limit_denominator(1000)
         first, rest = split(self.whole.function_guarantee, share)
         counting, last = split(rest, COUNTING / (1 - share))
         return first, counting, last
@@ -280,23 +279,23 @@ class LooksPlan(StagedPlan):
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         # For most, who may fill their bounds, as in one look.
-        one = self.expected_of.outlook(quick)
-        return None if one is None else Outlook(one.typical * self.gained, one.most)
+        of_one = self.expected_of.outlook(quick)
+        return None if of_one is None else Outlook(of_one.typical * self.gained, of_one.most)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         # Most of it is noise on what tells the mean, and on a try: two looks gain nothing there.
         if self.whole.distance is not None:
             return self.whole.outlook_width(level, quick)
-        one = self.expected_of.outlook_width(level, quick)
+        of_one = self.expected_of.outlook_width(level, quick)
         wider = WIDER if self.two_looks else 1.0
-        return None if one is None else Outlook(one.typical, wider * one.most)
+        return None if of_one is None else Outlook(of_one.typical, wider * of_one.most)
 
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """As `MeanPlan.expected_error`."""
-        found, square = self.expected_of.expected_error(draws), self.gained**2
-        if found is None:
+        expected, square = self.expected_of.expected_error(draws), self.gained**2
+        if expected is None:
             return None
-        return replace(found, bias=found.bias * square, noise=found.noise * square)
+        return replace(expected, bias=expected.bias * square, noise=expected.noise * square)
 
     @property
     def error_words(self) -> str:
@@ -337,7 +336,7 @@ class LooksPlan(StagedPlan):
         return self.with_sides(plan, radius < HALF)
 
     def distance(self, closer: MeanPlan) -> DistanceNoise | None:
-        """What tells the largest distance: sides of the closer look's box, or a share of its own."""
+        """What measures the largest distance: sides of the closer look's box, or a share of its own."""
         own = self.whole.distance
         return sides_of(self.whole, closer) or (None if own is None or own.in_box else own)
 
@@ -346,8 +345,7 @@ class LooksPlan(StagedPlan):
         certificate = self.certified()
         self.check()
         if not self.two_looks:
-            one = publish(records.total(self.whole), self.whole, paying)
-            return cast("ReleasedFunction", one)
+            return cast("ReleasedFunction", publish(records.total(self.whole), self.whole, paying))
         # What is wrong with the records is found before the charge; and the whole budget is charged
         # before the first noise.
         total = records.on_grid(self.whole)
@@ -368,8 +366,8 @@ class LooksPlan(StagedPlan):
         reach = radius * (high - low)
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
         coarse = np.spacing(np.maximum(np.abs(low), np.abs(high)))
-        told = np.all(coarse <= TOLD * reach) and np.all(reach > 1e-90)
-        return ValueBounds(lower, upper) if radius < HALF and told else ValueBounds(low, high)
+        distinct = np.all(coarse <= TOLD * reach) and np.all(reach > 1e-90)
+        return ValueBounds(lower, upper) if radius < HALF and distinct else ValueBounds(low, high)
 
 
 @remembered(16)
@@ -382,8 +380,8 @@ def _check_closer(plan: LooksPlan) -> None:
             for part in (plan.shares[2], plan.tried[1]):
                 closer = plan.closer(line, radius, part)
                 check(closer)
-                if (told := plan.distance(closer)) is not None:
-                    told.achieved()
+                if (sides := plan.distance(closer)) is not None:
+                    sides.achieved()
 
 
 def looked(
@@ -394,25 +392,24 @@ def looked(
     total: At all points of the grid, between the stated bounds. Private.
     draw: As of `dpfda.publication.publish`.
     """
-    rough = records.of_grid(total, plan.rough)
-    first = publish_curve(rough, plan.rough, certificate.part(FIRST), draw)
+    first = publish_curve(records.of_grid(total, plan.rough), plan.rough, certificate.part(FIRST), draw)
     line = np.asarray(first(first.grid_points))
     lengths = distances(plan.whole, records, line)
     selection = plan.choice.released(lengths, draw(plan.choice.noise))
-    radius, part, excess, held = plan.radius(selection), plan.shares[2], None, total
+    radius, part, excess, sums = plan.radius(selection), plan.shares[2], None, total
     if radius < HALF:
-        part, held = plan.tried[1], records.on_grid(plan.held(line, radius))
-        excess = plan.tries(line, radius).released(total, held, draw)
+        part, sums = plan.tried[1], records.on_grid(plan.held(line, radius))
+        excess = plan.tries(line, radius).released(total, sums, draw)
         if not excess.small(plan.size):
-            radius, held = HALF, total
+            radius, sums = HALF, total
     closer = plan.closer(line, radius, part)
-    summed = records.of_grid(held, closer)
-    told = plan.distance(closer)
-    look, noise = published(summed, told, closer, certificate.part(LAST), draw)
-    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
-    if told is None:
-        return made
-    return with_distance(made, total, plan.whole, told.law, noise)
+    summed = records.of_grid(sums, closer)
+    sides = plan.distance(closer)
+    look, noise = published(summed, sides, closer, certificate.part(LAST), draw)
+    mean = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
+    if sides is None:
+        return mean
+    return with_distance(mean, total, plan.whole, sides.law, noise)
 
 
 def assembled(
@@ -435,14 +432,14 @@ def assembled(
     tried = [] if excess is None else [excess.achieved]
     # Of a try and a look together no law is known.
     law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
-    told, last = plan.distance(closer), look.certificate.achieved
-    if told is not None:
-        last = told.with_line(last)
-    whole = certificate.fulfilled(
+    sides, last = plan.distance(closer), look.certificate.achieved
+    if sides is not None:
+        last = sides.with_line(last)
+    fulfilled = certificate.fulfilled(
         added([first.certificate.achieved, selection.achieved, *tried, last]), tuning, drawn={LAST: law}
     )
     prior = replace(prior, lower=stated.lower, upper=stated.upper)
     return look._as(
-        CloserMean, certificate=whole, hierarchy=prior, center=first.center,
+        CloserMean, certificate=fulfilled, hierarchy=prior, center=first.center,
         first=first, selection=selection, closer=bound, excess=excess,
     )  # fmt: skip

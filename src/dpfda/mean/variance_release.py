@@ -61,18 +61,18 @@ class MeanAndVariance(ReleasedFunction):
         return self._at(lambda at: self._variance(at, level), points)
 
     def _variance(self, at: Floats, level: float | None) -> Floats:
-        # Bounds on values are asked for.
+        # `__post_init__` requires bounds on values.
         lower, upper = known(self._limits_at(at))
         squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
         line = np.asarray(replace(self, order=0)(at))
-        found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
-        return np.clip(found, 0.0, (upper - line) * (line - lower))
+        variance = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
+        return np.clip(variance, 0.0, (upper - line) * (line - lower))
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         if variance is not None:
             return super()._around_population(at, asked, variance)
-        found = super()._around_population(at, asked, lambda at: np.asarray(self.variance(at, LEVEL)))
-        return replace(found, covers=RELEASED)
+        band = super()._around_population(at, asked, lambda at: np.asarray(self.variance(at, LEVEL)))
+        return replace(band, covers=RELEASED)
 
     # Words.
 

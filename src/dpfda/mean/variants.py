@@ -85,13 +85,13 @@ def prepare_pooled(
         raise ParameterError("missing", words, repr(settings.reading.missing))
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, _, ends, labelled = pooled_observations(settings, records)
+        observations, _, ends, labelled = pooled_observations(settings, records)
         unit = settings.unit.called(labelled or None)
         plan = pooled_plan(
-            estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
+            estimator.asked(), observations.units, settings=settings, noise=noise, unit=unit,
             ends=ends, bounds=bounds,
         )  # fmt: skip
-        return Prepared(plan, IntegerSum.of(plan.shares(found)))
+        return Prepared(plan, IntegerSum.of(plan.shares(observations)))
 
 
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
@@ -111,16 +111,16 @@ class PooledVisits(PooledTable[ReleasedPooledMean]):
 
     @property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
-        made = [self.plan.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
-        return {"reading": self.invalid, "integers": made}
+        terms = [self.plan.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
+        return {"reading": self.invalid, "integers": terms}
 
     def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         plan, (start, end) = self.plan, self.plan.ends
         with np.errstate(all="ignore"):
-            found, _, ends, _ = pooled_observations(self.settings, X, groups)
+            observations, _, ends, _ = pooled_observations(self.settings, X, groups)
             if ends != plan.ends:
                 raise ParameterError("X", f"be on the domain {start:g} to {end:g} of all", "another")
-            return IntegerSum(self.numbers).add_totals(plan.shares(found), found.units)
+            return IntegerSum(self.numbers).add_totals(plan.shares(observations), observations.units)
 
 
 def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
@@ -148,24 +148,24 @@ def prepare_weighted(
     estimator: InBlocks, records: Container, weights: object
 ) -> Prepared[MeanPlan, IntegerSum]:
     """Everything before the noise. The result is private."""
-    given = check_weights(weights)
+    checked = check_weights(weights)
     alone = records.groups is None and estimator.variance is None
     strategy = strategy_of(estimator.bounds, estimator.mechanism)
     refuse_weights(strategy, alone and not records.on_cluster and not records.irregular)
     check_choices(estimator)
     read = estimator._read(records)
-    return weighted_sum(read.plan, read.total, given)
+    return weighted_sum(read.plan, read.total, checked)
 
 
 def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     """The plan of a weighted mean, whose divisor is private. Raises ParameterError if there is none."""
     replaced = plan.neighbours is Neighbours.REPLACE_ONE
-    made = replace(plan, size=None, expected_size=plan.n) if replaced else plan
-    if not made.joins_count or not isinstance(plan.bound, ValueBounds):
+    weighted = replace(plan, size=None, expected_size=plan.n) if replaced else plan
+    if not weighted.joins_count or not isinstance(plan.bound, ValueBounds):
         words = "be $none but for the default mean of curves between bounds without a public size"
         remedy = "Give $bounds alone: the total of the weights is private."
         raise ParameterError("weights", words, shown(largest), remedy)
-    return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
+    return replace(weighted, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
 
 def weighted_sum(
@@ -183,11 +183,11 @@ def weighted_sum(
     shares = weight_shares(weights, len(records), summation.reading.invalid)
     for curves in records.units(plan):
         part = np.where(curves.usable, shares[first : first + curves.usable.size], 0.0)
-        whole = np.floor(part * COUNT_SCALE)
+        counts = np.floor(part * COUNT_SCALE)
         # A product of whole numbers below 2^52, over a power of two: exact.
-        held = np.trunc(integers(curves.values, rule) * (whole / COUNT_SCALE)[:, None])
-        total.add(held.astype(np.int64))
-        counted += int(whole.sum())
+        weighted = np.trunc(integers(curves.values, rule) * (counts / COUNT_SCALE)[:, None])
+        total.add(weighted.astype(np.int64))
+        counted += int(counts.sum())
         first += curves.usable.size
     return summation.prepared(total.counted_as(counted, COUNT_SCALE))
 
@@ -269,8 +269,8 @@ def publish_both(
     charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
     entry = mean.entry() | {"summary": "mean curve and variance"}
     names = {name: [name] for name in stages}
-    made, whole = publish_together(totals, stages, names, charged, entry, paying)
-    first = made[MEAN]
-    whole = whole.fulfilled(whole.achieved, first.certificate.mechanism, first.certificate.bound)
-    release: MeanAndVariance = first._as(MeanAndVariance, certificate=whole, squares=made[VARIANCE])
+    means, paid = publish_together(totals, stages, names, charged, entry, paying)
+    first = means[MEAN]
+    paid = paid.fulfilled(paid.achieved, first.certificate.mechanism, first.certificate.bound)
+    release: MeanAndVariance = first._as(MeanAndVariance, certificate=paid, squares=means[VARIANCE])
     return release

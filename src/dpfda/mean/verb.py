@@ -47,12 +47,12 @@ def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | No
     from dpfda.mean.settings import PublicCurve
     from dpfda.releases.function import ReleasedFunction
 
-    made: list[Callable[..., object]] = []
+    curves: list[Callable[..., object]] = []
     for file in files:
         if not file.is_file():
             raise ParameterError("--prior", "name the file of a release or of a table", str(file))
-        made.append(ReleasedFunction.load(file) if file.suffix == ".json" else PublicCurve.read(file))
-    return made
+        curves.append(ReleasedFunction.load(file) if file.suffix == ".json" else PublicCurve.read(file))
+    return curves
 
 
 def _settings(given: Given) -> dict[str, object]:

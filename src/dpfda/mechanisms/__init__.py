@@ -31,13 +31,13 @@ def read_mechanism(mechanism: object) -> Mechanism:
 
     Raises ParameterError if the name is unknown or the object has no `design` method.
     """
-    known = mechanisms()
+    named = mechanisms()
     if isinstance(mechanism, str):
-        if mechanism not in known:
-            words = f"be 'auto' or one of {', '.join(known)}"
+        if mechanism not in named:
+            words = f"be 'auto' or one of {', '.join(named)}"
             remedy = "Means of curves between bounds know 'one-look' and 'two-looks' beside these."
             raise ParameterError("mechanism", words, repr(mechanism), remedy)
-        return known[mechanism]()
+        return named[mechanism]()
     if isinstance(mechanism, type) or not hasattr(mechanism, "design"):
         raise ParameterError(
             "mechanism", "be a name or a mechanism object", shown(mechanism), "Add parentheses?"

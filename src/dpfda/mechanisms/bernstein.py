@@ -109,5 +109,5 @@ def _plug_in(size: int | None, guarantee: Guarantee, neighbours: Neighbours) -> 
 
 def _on(basis: Basis, degree: int) -> BernsteinBasis:
     """Polynomials on the grid of a basis, with its functions and eigenvalues as the prior."""
-    made = BernsteinBasis.on_grid(degree, basis.grid_points, basis.domain_range, basis.weights)
-    return made.with_prior(basis.evaluate(basis.grid_points), basis.eigenvalues)
+    polynomials = BernsteinBasis.on_grid(degree, basis.grid_points, basis.domain_range, basis.weights)
+    return polynomials.with_prior(basis.evaluate(basis.grid_points), basis.eigenvalues)

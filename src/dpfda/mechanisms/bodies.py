@@ -124,8 +124,8 @@ def laplace_design(
     def best(factors: Floats) -> Floats:
         return np.asarray(np.cbrt(widths / factors**2) if kind == "box" else np.sqrt(widths / factors))
 
-    made = _settled(problem, count, noise, best) if matched else noise(np.ones(count))
-    return Design.shrunk(problem, mechanism, {**parameters, "components": count}, made)
+    law = _settled(problem, count, noise, best) if matched else noise(np.ones(count))
+    return Design.shrunk(problem, mechanism, {**parameters, "components": count}, law)
 
 
 def gaussian_design(problem: Problem, mechanism: str, calibration: str) -> Design:
@@ -136,12 +136,12 @@ def gaussian_design(problem: Problem, mechanism: str, calibration: str) -> Desig
     def noise(relative: Floats) -> GaussianNoise:
         return gaussian_on_body(relative, kind, sizes, problem.guarantee, calibration)
 
-    made = (
+    law = (
         _settled(problem, len(sizes), noise, lambda factors: np.sqrt(widths / factors))
         if kind == "box"
         else noise(widths)
     )
-    return Design.shrunk(problem, mechanism, {"calibration": calibration}, made)
+    return Design.shrunk(problem, mechanism, {"calibration": calibration}, law)
 
 
 def _body(problem: Problem) -> tuple[BodyNorm, tuple[int, ...]]:
@@ -158,7 +158,7 @@ def _settled(
     problem: Problem, count: int, noise: Callable[[Floats], NoiseLaw], best: Callable[[Floats], Floats]
 ) -> NoiseLaw:
     """Scales and shrinkage in turn, a few rounds; any scales are private."""
-    made = noise(np.ones(count))
+    law = noise(np.ones(count))
     for _ in range(ROUNDS):
-        made = noise(best(np.maximum(problem.shrinkage(made), FLOOR)))
-    return made
+        law = noise(best(np.maximum(problem.shrinkage(law), FLOOR)))
+    return law

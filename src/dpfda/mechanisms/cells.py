@@ -129,10 +129,10 @@ class Cells:
         best, least, worse, count = Cells(1).design(problem), np.inf, 0, 1
         while count <= problem.cube.weights.size and worse < PATIENCE:
             design = Cells(count).design(problem)
-            found = error(design)
-            worse = worse + 1 if found >= least else 0
-            if found < least:
-                best, least = design, found
+            expected = error(design)
+            worse = worse + 1 if expected >= least else 0
+            if expected < least:
+                best, least = design, expected
             count = max(count + 1, int(count * CANDIDATE_GROWTH))
         yield best
 

@@ -76,8 +76,7 @@ class StudentT:
         if degrees is None:
             degrees = size + 4 if isinstance(problem.guarantee, PureDP) else 10
         noise = elliptical_noise(size, problem.width, problem.guarantee, "student-t", int(degrees))
-        parameters = {"components": size, "degrees": int(degrees)}
-        return Design.shrunk(problem, self.name, parameters, noise)
+        return Design.shrunk(problem, self.name, {"components": size, "degrees": int(degrees)}, noise)
 
 
 @dataclass(frozen=True)

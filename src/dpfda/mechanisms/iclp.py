@@ -151,11 +151,11 @@ class ICLPL1:
         penalty = 2 / problem.signal if self.penalty is None else float(self.penalty)
         check_penalty(eta, penalty, positive=True)
         levels = penalty / (2 * problem.eigenvalues ** (eta / 2))
-        kept = max(1, int(np.sum(levels < 1)))
-        sizes = (1,) * kept
-        relative = np.sqrt(problem.eigenvalues[:kept])
+        count = max(1, int(np.sum(levels < 1)))
+        sizes = (1,) * count
+        relative = np.sqrt(problem.eigenvalues[:count])
         noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
         largest = problem.ball.radius * problem.size
-        thresholds = tuple(math.floor(min(float(level), 1.0) * largest) for level in levels[:kept])
-        parameters = {"eta": eta, "penalty": penalty, "components": kept}
-        return Design(self.name, parameters, noise, np.ones(kept), thresholds)
+        thresholds = tuple(math.floor(min(float(level), 1.0) * largest) for level in levels[:count])
+        parameters = {"eta": eta, "penalty": penalty, "components": count}
+        return Design(self.name, parameters, noise, np.ones(count), thresholds)

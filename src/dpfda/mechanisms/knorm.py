@@ -112,8 +112,8 @@ def _believed_block(problem: Problem) -> int | None:
         return 1 + int(np.argmin(sizes * powers + beyond))
     errors = []
     for size, power in enumerate(powers.tolist(), start=1):
-        kept = variances[:, :size]
-        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
+        measured = variances[:, :size]
+        risks = (measured * power / (measured + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
         errors.append(float(chances @ np.sqrt(risks)))
     return 1 + int(np.argmin(errors))
 

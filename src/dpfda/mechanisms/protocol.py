@@ -183,9 +183,9 @@ class Measurement:
     def __post_init__(self) -> None:
         # What is no list is an array, or a sparse one: scipy.sparse is loaded by what makes one.
         matrix = self.matrix if hasattr(self.matrix, "dtype") else np.asarray(self.matrix)
-        whole = matrix.dtype == np.int64 and matrix.ndim == 2
+        integral = matrix.dtype == np.int64 and matrix.ndim == 2
         if self.synthesis is None:
-            if not whole or self.released < 1:
+            if not integral or self.released < 1:
                 raise ParameterError(
                     "measurement",
                     "have an integer matrix (M, m) and a number of functions",
@@ -193,7 +193,7 @@ class Measurement:
                 )
             return
         synthesis = np.asarray(self.synthesis, dtype=np.float64)
-        if not whole or synthesis.ndim != 2 or synthesis.shape[1] != matrix.shape[0]:
+        if not integral or synthesis.ndim != 2 or synthesis.shape[1] != matrix.shape[0]:
             raise ParameterError(
                 "measurement",
                 "have an integer matrix (M, m) and a synthesis (K, M)",

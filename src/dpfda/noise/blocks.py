@@ -169,9 +169,9 @@ class KNormNoise(VectorLaw):
 
     def mixture(self) -> NoiseMixture:
         ends = np.cumsum(self.block_sizes).tolist()
-        made = {size: factor(size, (size + 1) / 2, 2.0) for size in set(self.block_sizes)}
+        mixtures = {size: factor(size, (size + 1) / 2, 2.0) for size in set(self.block_sizes)}
         blocks = tuple(
-            Block(end - size, end, made[size].factors, made[size].logs)
+            Block(end - size, end, mixtures[size].factors, mixtures[size].logs)
             for size, end in zip(self.block_sizes, ends, strict=True)
         )
         return NoiseMixture(np.repeat(np.asarray(self.scales, dtype=float), self.block_sizes), blocks)
@@ -211,8 +211,8 @@ def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
 
 def of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
     """What blocks of this largest loss give: with a delta only where epsilon alone does not cover it."""
-    one = len(block_sizes) == 1
-    if one and isinstance(requested, ApproximateDP) and epsilon > requested.epsilon:
+    single = len(block_sizes) == 1
+    if single and isinstance(requested, ApproximateDP) and epsilon > requested.epsilon:
         delta = block_delta(block_sizes[0], epsilon, requested.epsilon)
         return ApproximateDP(requested.epsilon, delta)
     return of_pure(epsilon, requested, block_sizes)

@@ -101,8 +101,8 @@ def achieved_guarantee(noise: AnyLaw, norm: AnyNorm, width: object, requested: G
     check_own(noise, requested)
     law: Any = noise
     moved = (norm, width) if isinstance(width, int | tuple) else (width,)
-    found: Guarantee = law.achieved(*moved, requested)
-    return found
+    guarantee: Guarantee = law.achieved(*moved, requested)
+    return guarantee
 
 
 def kept_within(achieved: Guarantee, part: Guarantee) -> Guarantee:
@@ -157,8 +157,8 @@ class Calibrated(NamedTuple):
 
     def achieved(self) -> Guarantee:
         """What it gives, recomputed. Raises DpfdaError if that is more than is charged."""
-        found = achieved_guarantee(self.law, self.norm, self.width, self.charged)
-        return kept_within(found, self.charged)
+        guarantee = achieved_guarantee(self.law, self.norm, self.width, self.charged)
+        return kept_within(guarantee, self.charged)
 
     def cost(self) -> Cost:
         """What a release with it costs."""

@@ -219,8 +219,7 @@ def elliptical_noise(
     degrees: Degrees of freedom, for student-t.
     Raises RefusedMechanismError for a guarantee that the law cannot give.
     """
-    ratio = _largest_ratio(components, guarantee, mixing, degrees)
-    scale = math.ceil(Fraction(width) / ratio)
+    scale = math.ceil(Fraction(width) / _largest_ratio(components, guarantee, mixing, degrees))
     return EllipticalNoise(components, scale, mixing, degrees if mixing == "student-t" else 0)
 
 

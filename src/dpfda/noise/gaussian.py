@@ -190,17 +190,16 @@ def repeated_width(width: int, times: int) -> int:
     Thakurta 2022.) Rounding what was released to integers is post-processing. Where releases have ratios
     w_t / s_t of their own, r is the sum of the squares of those to come, by the same steps.
     """
-    square = width**2 * times
-    return math.isqrt(square - 1) + 1
+    return math.isqrt((width**2 * times) - 1) + 1
 
 
-def moved_counts(moved: int, each: int, normal: bool) -> tuple[Norm, int]:
-    """In what norm, and how far, counts move that one unit moves by `moved` in l1, each by `each`.
+def moved_counts(moved: int, largest: int, normal: bool) -> tuple[Norm, int]:
+    """In what norm, and how far, counts move that one unit moves by `moved` in l1, each by `largest`.
 
     Normal noise needs the l2 norm, which is rounded up: |d|_2^2 <= |d|_1 max_j |d_j|, attained where a
     unit changes its bins.
     """
-    return ("l2", math.isqrt(moved * each - 1) + 1) if normal else ("l1", moved)
+    return ("l2", math.isqrt(moved * largest - 1) + 1) if normal else ("l1", moved)
 
 
 def gaussian_on_body(

@@ -56,7 +56,7 @@ class Drawn(Law):
         raise NotImplementedError
 
     def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
+        return [sum(column) for column in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ class SharedKNormNoise(InShares):
         return np.asarray(2 * self._each(self.shapes) * self.sizes**2)
 
     def mixture(self) -> NoiseMixture:
-        known = lru_cache(partial(factor, scale=2.0))
-        found = zip(self.blocks, map(known, self.together, self.shapes.tolist()), strict=True)
-        made = (replace(one, start=block.start, stop=block.stop) for block, one in found)
-        return NoiseMixture(self.sizes, tuple(made))
+        factors = lru_cache(partial(factor, scale=2.0))
+        pairs = zip(self.blocks, map(factors, self.together, self.shapes.tolist()), strict=True)
+        placed = (replace(mixed, start=block.start, stop=block.stop) for block, mixed in pairs)
+        return NoiseMixture(self.sizes, tuple(placed))
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
         moved, box = sizes_of(self.components, norm, width), norm in ("linf", "box")
@@ -167,8 +167,8 @@ class SharedBlocksNoise(SharedKNormNoise):
     draw, achieved = Drawn._all, SharedKNormNoise.achieved
 
     def part(self, own: slice) -> Self:
-        kept = (own.start <= block.start < own.stop for block in self.blocks)
-        return replace(self, scales=self.scales[own], block_sizes=tuple(compress(self.together, kept)))
+        inside = (own.start <= block.start < own.stop for block in self.blocks)
+        return replace(self, scales=self.scales[own], block_sizes=tuple(compress(self.together, inside)))
 
 
 def k_norm_share(squares: list[Fraction], honest: int) -> list[int]:
@@ -188,7 +188,7 @@ def k_norm_loss(law: Any, length: Fraction, requested: Guarantee) -> PureDP:
 
 
 def k_norm(central: NoiseLaw, width: Width, epsilon: Fraction) -> SharedKNormNoise | None:
-    """K-norm noise that one share would have alone, in the place of a central law; None of others."""
+    """K-norm noise that one share would have alone, instead of a central law; None for others."""
     if isinstance(central, SharedKNormNoise):
         return central
     if isinstance(central, BoxNoise) and isinstance(width, tuple):
@@ -207,7 +207,7 @@ def around_box(sizes: Sequence[int], epsilon: Fraction) -> tuple[int, ...]:
 
     It has a_j^2 = D_j sum_i D_i / epsilon^2.
     """
-    wanted = [max(each, 1) * sum(sizes) / epsilon**2 for each in sizes]
+    wanted = [max(size, 1) * sum(sizes) / epsilon**2 for size in sizes]
     return tuple(math.ceil(root_at_least(square)) for square in wanted)
 
 

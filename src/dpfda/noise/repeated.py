@@ -115,10 +115,10 @@ class SummedNoise(ScaledLaw):
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         if self.of == GaussianNoise.law:
             return self.one.simulate(generator, draws) * self._length
-        made = np.zeros((draws, self.components))
+        errors = np.zeros((draws, self.components))
         for weight in self.weights:
-            made += weight * self.one.simulate(generator, draws)
-        return made
+            errors += weight * self.one.simulate(generator, draws)
+        return errors
 
     def variances(self) -> Floats:
         return np.asarray(self.one.variances() * self._length**2)

@@ -91,7 +91,7 @@ def _with_gap(
     law: SharedGaussianNoise | SharedSymmetricNoise,
     square: Fraction,
     smallest: Fraction,
-    asked: Guarantee,
+    requested: Guarantee,
 ) -> Guarantee:
     """What sums of discrete Gaussian shares give.
 
@@ -100,29 +100,29 @@ def _with_gap(
     smallest: Variance of a share in the coordinate where that is smallest.
     """
     if smallest < 1:
-        raise unsuited(law, asked)
+        raise unsuited(law, requested)
     mu = root_at_least(square * law.honest / law.drawn)
     with precision(PRECISION):
         turn = arb(FLATNESS)
         eta = rounded_up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
-    if isinstance(asked, ZeroConcentratedDP):
+    if isinstance(requested, ZeroConcentratedDP):
         gap = 2 * eta * root_at_least(Fraction(law.components))
         return ZeroConcentratedDP(rounded_up((mu + gap) ** 2 / 2))
-    if not isinstance(asked, ApproximateDP):
-        raise unsuited(law, asked)
-    variance, tails = smallest * law.drawn, asked.delta * TAIL
+    if not isinstance(requested, ApproximateDP):
+        raise unsuited(law, requested)
+    variance, tails = smallest * law.drawn, requested.delta * TAIL
     with precision(PRECISION):
         farthest = upper_end((2 * enclosed(2 * law.components / tails).log()).sqrt())
         zeta = eta + (1 + (farthest + mu) ** 2) / (24 * variance)
         zeta += 3 * upper_end((-2 * turn * enclosed(variance)).exp())
         zeta = rounded_up(zeta)
         growth = upper_end(enclosed(law.components * zeta).exp())
-    rest = asked.epsilon - 2 * law.components * zeta
+    rest = requested.epsilon - 2 * law.components * zeta
     delta = rounded_up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
     if delta >= 1:
         # A bound of one or more says nothing, and any number below it could be untrue.
-        raise unsuited(law, asked)
-    return ApproximateDP(asked.epsilon, delta)
+        raise unsuited(law, requested)
+    return ApproximateDP(requested.epsilon, delta)
 
 
 @dataclass(frozen=True)
@@ -220,17 +220,16 @@ class SharedLaplaceNoise(InShares):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         if not isinstance(requested, PureDP) or self.drawn < self.honest:
             raise unsuited(self, requested)
-        central = KNormNoise((1,) * self.components, self.scales)
-        return central.achieved(norm, width, requested)
+        return KNormNoise((1,) * self.components, self.scales).achieved(norm, width, requested)
 
 
 def shared(
     central: NoiseLaw, honest: int, norm: AnyNorm, width: Width, requested: Guarantee
 ) -> SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise:
-    """The law in shares of which `honest` have the guarantee, in the place of a central law.
+    """The law in shares of which `honest` have the guarantee, instead of a central law.
 
-    Gaussian and Laplace noise have its scales, and one block of K-norm noise. In the place of that of a
-    box, which is not known to divide, stands that of the ellipsoid around the box of least noise.
+    Gaussian and Laplace noise have its scales, and one block of K-norm noise. That of a box, which is
+    not known to divide, is replaced by that of the ellipsoid around the box of least noise.
     Raises RefusedMechanismError if the central law is another, or the gap leaves no scale of at most
     1.05 times its variance.
     """
@@ -242,8 +241,8 @@ def shared(
         laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
         if laplace:
             return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
-        if made := shares.k_norm(central, width, requested.epsilon):
-            return _raised(replace(made, honest=honest, drawn=honest), norm, width, requested)
+        if law := shares.k_norm(central, width, requested.epsilon):
+            return _raised(replace(law, honest=honest, drawn=honest), norm, width, requested)
     raise _without_shares(central, "'auto', 'knorm' or 'laplace'")
 
 
@@ -255,9 +254,9 @@ def shared_symmetric(
     if isinstance(central, SymmetricKNormNoise if pure else SymmetricGaussianNoise):
         for scale in _raises(central.scale):
             kind = SharedSymmetricKNormNoise if pure else SharedSymmetricNoise
-            made = kind(central.size, scale, honest, honest)
-            if within(made.achieved(difference, requested), requested):
-                return made
+            law = kind(central.size, scale, honest, honest)
+            if within(law.achieved(difference, requested), requested):
+                return law
     raise _without_shares(central, "'knorm'")
 
 
@@ -274,9 +273,9 @@ Raised = TypeVar("Raised", SharedGaussianNoise, SharedKNormNoise)
 
 def _raised(law: Raised, norm: AnyNorm, width: Width, requested: Guarantee) -> Raised:
     for scales in zip(*map(_raises, law.scales), strict=True):
-        made = replace(law, scales=scales)
-        if within(made.achieved(norm, width, requested), requested):
-            return made
+        raised = replace(law, scales=scales)
+        if within(raised.achieved(norm, width, requested), requested):
+            return raised
     raise unsuited(law, requested)
 
 

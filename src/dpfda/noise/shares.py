@@ -36,7 +36,7 @@ def share_differences(
     if not gaussian:
         return "l1", neighbours.differences(part + sum(parts))
     # Shares are not negative, so two units are at most 2^(1/2) apart.
-    square = neighbours.differences(sum(each**2 for each in (part, *parts)))
+    square = neighbours.differences(sum(size**2 for size in (part, *parts)))
     root = math.isqrt(square)
     return "l2", root if root**2 == square else root + 1
 

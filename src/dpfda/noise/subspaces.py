@@ -68,17 +68,17 @@ class _Proposal:
     def factor(self, bits: int) -> list[list[arb]]:
         """Lower Cholesky factor as enclosures; the precision is already set to `bits`."""
         if bits not in self._factors:
-            found = self._cholesky()
-            if found is None:
+            lower = self._cholesky()
+            if lower is None:
                 # The trace exceeds every eigenvalue of a positive matrix. In floats the other shift
                 # was misjudged, which changes the number of draws and not their law.
                 trace = sum((self._doubled[i][i] for i in range(self.size)), Fraction(0))
                 self._shift, self._factors = trace + self.size, {}
-                found = self._cholesky()
-            if found is None:
+                lower = self._cholesky()
+            if lower is None:
                 # More bits, in the next round, will tell the pivots from zero.
                 return [[arb("nan")] * self.size for _ in range(self.size)]
-            self._factors[bits] = found
+            self._factors[bits] = lower
         return self._factors[bits]
 
     def _cholesky(self) -> list[list[arb]] | None:
@@ -107,12 +107,11 @@ def _good_shift(doubled: Floats) -> Fraction:
 def _one_trial(proposal: _Proposal, source: BitSource | None, bits: int) -> list[int] | None:
     """One draw of the proposal: its rounded direction, or None where it is rejected."""
     size = proposal.size
-    known = Uniforms(size + size % 2 + 1, bits, source)
+    uniforms = Uniforms(size + size % 2 + 1, bits, source)
     while True:
         with precision(bits + GUARD_BITS):
-            uniform, *others = known.balls(bits)
-            gaussians = normals(others)[:size]
-            accepted, direction = _judged(proposal.factor(bits), gaussians, uniform)
+            uniform, *others = uniforms.balls(bits)
+            accepted, direction = _judged(proposal.factor(bits), normals(others)[:size], uniform)
         if accepted is False:
             return None
         if accepted and direction is not None:
@@ -136,8 +135,8 @@ def _judged(
         return None, None
     scale = 2**DIRECTION_BITS / square.sqrt()
     rounded = [nearest_integer(entry * scale) for entry in solved]
-    whole = [entry for entry in rounded if entry is not None]
-    return True, whole if len(whole) == size else None
+    decided = [entry for entry in rounded if entry is not None]
+    return True, decided if len(decided) == size else None
 
 
 def _back_substituted(lower: list[list[arb]], right: list[arb]) -> list[arb]:
@@ -145,8 +144,8 @@ def _back_substituted(lower: list[list[arb]], right: list[arb]) -> list[arb]:
     size = len(lower)
     solution = [arb(0)] * size
     for i in reversed(range(size)):
-        known = sum((lower[j][i] * solution[j] for j in range(i + 1, size)), arb(0))
-        solution[i] = (right[i] - known) / lower[i][i]
+        substituted = sum((lower[j][i] * solution[j] for j in range(i + 1, size)), arb(0))
+        solution[i] = (right[i] - substituted) / lower[i][i]
     return solution
 
 

@@ -100,7 +100,7 @@ def triangle(size: int) -> int:
 class MatrixLaw(Law):
     """A law on symmetric matrices, by its number of rows and its scale.
 
-    A law has a name ``mechanism`` by which it is asked for, and `scaled`, which finds its scale.
+    A law has its name in ``mechanism``, and `scaled`, which finds its scale.
     """
 
     size: int
@@ -254,8 +254,8 @@ def symmetric_noise(
         raise RefusedMechanismError(
             "mechanism", "be 'auto' or 'gaussian' under rho", repr(name), "Ask for an epsilon instead."
         )
-    made: SymmetricNoise = laws[name].scaled(size, difference, guarantee)
-    return made
+    law: SymmetricNoise = laws[name].scaled(size, difference, guarantee)
+    return law
 
 
 def quietest_symmetric(size: int, difference: OuterDifference, guarantee: Guarantee) -> SymmetricNoise:
@@ -280,16 +280,16 @@ def suits(name: str, guarantee: Guarantee) -> bool:
 
 
 def symmetric_mechanisms() -> dict[str, type[Any]]:
-    """Names by which laws on matrices are asked for, with their classes."""
+    """Names of the laws on matrices, with their classes."""
     return {law.mechanism: law for law in laws_of(MatrixLaw).values() if law.mechanism}
 
 
 def _deviations(a: Arithmetic[Real], scale: int, size: int, length: Real | None = None) -> At[Real]:
     """What standard normal variables are multiplied with to be entries of the lower triangle."""
-    whole = drawing.one_integer(a, scale) * (1 if length is None else length)
-    aside = whole / a.sqrt(drawing.one_integer(a, 2))
+    off_diagonal = drawing.one_integer(a, scale) * (1 if length is None else length)
+    aside = off_diagonal / a.sqrt(drawing.one_integer(a, 2))
     diagonal = np.equal(*np.tril_indices(size))
-    return lambda places: a.where(diagonal[places], whole, aside)
+    return lambda places: a.where(diagonal[places], off_diagonal, aside)
 
 
 def filled(coordinates: Floats, size: int) -> Floats:

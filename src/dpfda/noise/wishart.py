@@ -138,7 +138,7 @@ class CoupledNoise(MatrixLaw):
 
         def values(a: Arithmetic[Real]) -> At[Real]:
             scale = drawing.one_integer(a, self.scale)
-            plus, whole = _products(a, self.size, 0)
+            plus, trace = _products(a, self.size, 0)
             minus, less = _products(a, self.size, 1)
             larger = scale * (drawing.chi_square(a, first, 2 * count) / 2)
             less = less - 2 * a.log(a.uniforms(np.array([first + 2 * count])))
@@ -146,7 +146,7 @@ class CoupledNoise(MatrixLaw):
 
             def entries(places: drawing.Places) -> Real:
                 within = np.minimum(places, count - 1)
-                entry = larger * (plus(within) / whole - minus(within) / less)
+                entry = larger * (plus(within) / trace - minus(within) / less)
                 return a.where(places == count, side, entry)
 
             return entries
@@ -160,9 +160,9 @@ class CoupledNoise(MatrixLaw):
         plus, minus = (_simulated(generator, self.size, draws) for _ in range(2))
         larger = generator.gamma(2.0 * self.components, size=draws) * float(self.scale)
         larger *= 2.0 * generator.integers(0, 2, draws) - 1
-        whole, less = (np.trace(part, axis1=1, axis2=2) for part in (plus, minus))
+        trace, less = (np.trace(part, axis1=1, axis2=2) for part in (plus, minus))
         less = less + 2 * generator.exponential(size=draws)
-        scaled = (plus / whole[:, None, None], minus / less[:, None, None])
+        scaled = (plus / trace[:, None, None], minus / less[:, None, None])
         return np.asarray(larger[:, None, None] * (scaled[0] - scaled[1]))
 
     def describe(self) -> str:

@@ -91,10 +91,12 @@ class IntegerSum(Kept):
         """
         if self._modulus:
             raise DpfdaError("A total of masked parts cannot be rounded.")
-        made, last = IntegerSum(len(self._total)), len(self._total) - counts
-        made._unit = self._unit
+        rounded, last = IntegerSum(len(self._total)), len(self._total) - counts
+        rounded._unit = self._unit
         scaled = (factor * total * (1 if j < last else unit) for j, total in enumerate(self._total))
-        return made.add_totals((math.floor(each + Fraction(1, 2)) for each in scaled), self._count)
+        return rounded.add_totals(
+            (math.floor(number + Fraction(1, 2)) for number in scaled), self._count
+        )
 
     @classmethod
     def one_number(
@@ -108,12 +110,12 @@ class IntegerSum(Kept):
 
         counts: Not 0 where behind the totals of each sum stands its number of rows, times this.
         """
-        if not apart and any(each._modulus for each in sums):
+        if not apart and any(part._modulus for part in sums):
             raise DpfdaError("Totals of masked parts cannot be compared.")
-        totals = [[each._folded(total) for total in each._total] for each in sums]
+        totals = [[part._folded(total) for total in part._total] for part in sums]
         if counts:
-            for own, each in zip(totals, sums, strict=True):
-                own.append(each._folded(each._count) * each._times(counts))
+            for own, part in zip(totals, sums, strict=True):
+                own.append(part._folded(part._count) * part._times(counts))
         return cls.of([function(totals)])
 
     def merge(self, other: IntegerSum) -> IntegerSum:
@@ -129,19 +131,19 @@ class IntegerSum(Kept):
     def side_by_side(cls, sums: Sequence[IntegerSum]) -> IntegerSum:
         """The totals of several sums one after another, and behind them their numbers of rows."""
         total = cls(0)
-        total._total = [number for each in sums for number in each._total]
-        total._total += [each._count for each in sums]
-        total._count = sum(each._count for each in sums)
+        total._total = [number for part in sums for number in part._total]
+        total._total += [part._count for part in sums]
+        total._count = sum(part._count for part in sums)
         return total
 
     def parted(self, parts: int) -> list[IntegerSum]:
         """The sums of equal length that `side_by_side` put together."""
         length = len(self._total) // parts - 1
-        made = [IntegerSum(length) for _ in range(parts)]
-        for number, part in enumerate(made):
+        sums = [IntegerSum(length) for _ in range(parts)]
+        for number, part in enumerate(sums):
             part._total = self._total[number * length : (number + 1) * length]
             part._count, part._modulus = self._total[parts * length + number], self._modulus
-        return made
+        return sums
 
     def with_noise(self, noise: Sequence[int], thresholds: Sequence[int] = ()) -> tuple[int, ...]:
         """Leading components of the sum, soft-thresholded if asked, plus integer noise: the release.
@@ -229,9 +231,9 @@ def _parts(matrix: Matrix, bits: int) -> Sequence[Matrix]:
     """Digits of a matrix, each in its own form."""
     if isinstance(matrix, np.ndarray):
         return _digits(matrix, bits)
-    made = scipy.sparse.csr_array(matrix)
-    parts = _digits(made.data, bits)
-    return [scipy.sparse.csr_array((part, made.indices, made.indptr), made.shape) for part in parts]
+    rows = scipy.sparse.csr_array(matrix)
+    parts = _digits(rows.data, bits)
+    return [scipy.sparse.csr_array((part, rows.indices, rows.indptr), rows.shape) for part in parts]
 
 
 def _digits(numbers: Cells, bits: int) -> list[Integers]:

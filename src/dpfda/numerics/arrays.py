@@ -64,9 +64,9 @@ def is_direct(values: Cells) -> bool:
 def put_columns(matrix: Cells, columns: Sequence[Cells]) -> None:
     """Put columns into a matrix: some rows of each side by side, which are then turned."""
     step = max(1, NUMBERS_AT_ONCE // max(1, len(columns)))
-    held = np.empty((len(columns), step), dtype=matrix.dtype)
+    turned = np.empty((len(columns), step), dtype=matrix.dtype)
     for start in range(0, len(matrix), step):
         block = matrix[start : start + step]
-        for part, numbers in zip(held, columns, strict=True):
+        for part, numbers in zip(turned, columns, strict=True):
             part[: len(block)] = numbers[start : start + step]
-        block[:] = held[:, : len(block)].T
+        block[:] = turned[:, : len(block)].T

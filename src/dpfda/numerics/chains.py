@@ -42,24 +42,24 @@ def exponentials(rate: Fraction, numbers: Sequence[int], bits: int) -> list[int]
     few; what enclosures do not determine is computed by itself.
     """
     largest = max((abs(rate * x) for x in (*numbers[:1], *numbers[-1:])), default=Fraction(0))
-    guard, found, steps = bits + 2 * math.ceil(largest) + GUARD_BITS, list[int](), dict[int, arb]()
+    guard, powers, steps = bits + 2 * math.ceil(largest) + GUARD_BITS, list[int](), dict[int, arb]()
     with precision(guard):
         value, last = arb(2) ** bits, 0
         for x in numbers:
             if x - last not in steps:
                 steps[x - last] = enclosed(rate * (x - last)).exp()
             value, last = value * steps[x - last], x
-            whole = value.floor().unique_fmpz()
-            found.append(_exponential(rate * x, bits, guard) if whole is None else int(whole))
-    return found
+            power = value.floor().unique_fmpz()
+            powers.append(_exponential(rate * x, bits, guard) if power is None else int(power))
+    return powers
 
 
 def _exponential(x: Fraction, bits: int, guard: int) -> int:
     while True:
         with precision(guard):
-            found = (enclosed(x).exp() * arb(2) ** bits).floor().unique_fmpz()
-        if found is not None:
-            return int(found)
+            power = (enclosed(x).exp() * arb(2) ** bits).floor().unique_fmpz()
+        if power is not None:
+            return int(power)
         guard *= 2
 
 
@@ -135,30 +135,30 @@ class Chain:
 
     def weight(self, chosen: Sequence[int]) -> int:
         """The weight of ordered places."""
-        made, last = 1, self._end
+        product, last = 1, self._end
         for level, place in zip(self._levels, chosen, strict=True):
             run = bisect_right(level.starts, place) - 1
             if run < 0 or place >= level.starts[run] + level.lengths[run]:
                 return self.floor
-            made, last = made * _step(last, level.side(run)), level.side(run)
-        return made * _step(last, self._end) + self.floor
+            product, last = product * _step(last, level.side(run)), level.side(run)
+        return product * _step(last, self._end) + self.floor
 
     def draw(self, source: BitSource | None = None) -> tuple[int, ...]:
         """One exact draw."""
         if below(self.total, source) >= self._inside:
             return tuple(ordered(len(self._levels), self.places, source))
-        found: list[int] = []
+        places: list[int] = []
         start, last = -1, self._end
-        while len(found) < len(self._levels):
-            place = len(found)
+        while len(places) < len(self._levels):
+            place = len(places)
             level = self._levels[place]
             run = self._next(level, start, last, source)
             count = self._together(place, run, below(level.values[run], source))
             start = level.starts[run]
-            found += [start + inside for inside in ordered(count, level.lengths[run], source)]
+            places += [start + inside for inside in ordered(count, level.lengths[run], source)]
             level = self._levels[place + count - 1]
             last = level.side(level.runs[start])
-        return tuple(found)
+        return tuple(places)
 
     def _weight_behind(self, place: int, start: int, last: _Side) -> int:
         """Of this place and all later ones in runs behind one that starts at `start`."""
@@ -210,8 +210,8 @@ def ordered(count: int, places: int, source: BitSource | None = None) -> list[in
     They are a set of `count` of places + count - 1 numbers, less their ranks; the set is drawn as by
     Floyd (Bentley & Floyd 1987).
     """
-    kept: set[int] = set()
+    ranks: set[int] = set()
     for most in range(places - 1, places + count - 1):
         drawn = below(most + 1, source)
-        kept.add(most if drawn in kept else drawn)
-    return [number - rank for rank, number in enumerate(sorted(kept))]
+        ranks.add(most if drawn in ranks else drawn)
+    return [number - rank for rank, number in enumerate(sorted(ranks))]

@@ -103,7 +103,7 @@ def read_and_sum(
     refused, found : int
         Records that are not finite, and those that were found unusable now.
     """
-    complete, standardize, *_, whole, flat = reading
+    complete, standardize, *_, total, flat = reading
     alone = standardize and not complete and not units[1].size
     if alone:
         # The loop that adds them does it.
@@ -111,11 +111,11 @@ def read_and_sum(
 
     def summing() -> tuple[Take, Floats]:
         totals = np.zeros(rule.center.size)
-        add = _standardizing_loop_of(rule, whole, flat) if alone else _loop_of(rule)
+        add = _standardizing_loop_of(rule, total, flat) if alone else _loop_of(rule)
         return lambda rows, usable=UNMARKED: add(rows, totals, usable), totals
 
-    totals, refused, found = _read(values, summing, reading, units, unusable)
-    return np.sum([part.astype(np.int64) for part in totals], axis=0), refused, found
+    totals, refused, lost = _read(values, summing, reading, units, unusable)
+    return np.sum([part.astype(np.int64) for part in totals], axis=0), refused, lost
 
 
 def read_lengths(
@@ -130,15 +130,15 @@ def read_lengths(
         lengths: list[Floats] = []
 
         def measure(rows: Numbers, usable: Flags = UNMARKED) -> int:
-            made = np.empty(len(rows))
-            count = int(numba_loops.lengths_of(rows, lower, upper, line, shares, made, usable))
-            lengths.append(made[:count])
+            distances = np.empty(len(rows))
+            count = int(numba_loops.lengths_of(rows, lower, upper, line, shares, distances, usable))
+            lengths.append(distances[:count])
             return len(rows) - count
 
         return measure, lengths
 
-    parts, refused, found = _read(values, measuring, reading, units, unusable)
-    return np.concatenate([some for part in parts for some in part]), refused, found
+    parts, refused, lost = _read(values, measuring, reading, units, unusable)
+    return np.concatenate([some for part in parts for some in part]), refused, lost
 
 
 def _read(
@@ -148,7 +148,7 @@ def _read(
     units: Units,
     unusable: Flags,
 ) -> tuple[list[Result], int, int]:
-    """What each thread takes of units, by a way of its own, and what `read_and_sum` tells beside."""
+    """The result of each thread, and the numbers of refused and lost records, as of `read_and_sum`."""
     order, starts, sizes = units
     count = len(values) if starts.size == 0 else sizes.size
     parts = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
@@ -170,16 +170,13 @@ def _read(
             own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
             # Threads mark records each of its own.
             mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
-        if complete and starts.size:
-            return result, *_read_part(mine, take, reading, own, marks)
-        if starts.size:
+        if starts.size and not complete:
             return result, *_average_part(mine, take, reading, own, marks)
-        if standardize:
+        if starts.size or standardize:
             return result, *_read_part(mine, take, reading, own, marks)
         return result, *_fill_part(mine, take, reading[2] if complete else None)
 
-    made = in_threads(work, ends[:-1].tolist(), ends[1:].tolist())
-    results, refuses, finds = zip(*made, strict=True)
+    results, refuses, finds = zip(*in_threads(work, ends[:-1].tolist(), ends[1:].tolist()), strict=True)
     return list(results), sum(refuses), sum(finds)
 
 
@@ -199,8 +196,7 @@ def _fill_part(values: Numbers, take: Take, grid: Floats | None) -> tuple[int, i
         if take(block, good):
             if not filled.size:
                 filled = np.empty((step, points))
-            made = numba_units.fill_others(block, grid, filled, good)
-            refused += take(filled[:made])
+            refused += take(filled[: numba_units.fill_others(block, grid, filled, good)])
     return refused, refused
 
 
@@ -210,8 +206,8 @@ def _average_part(
     """`_read` of averages of records, standardised or as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units
 
-    (_, standardize, _, weights, whole, flat), (order, starts, sizes) = reading, units
-    points, refused, found, weights = values.shape[1], 0, 0, np.array(weights)
+    (_, standardize, _, weights, total, flat), (order, starts, sizes) = reading, units
+    points, refused, lost, weights = values.shape[1], 0, 0, np.array(weights)
     step = min(sizes.size, max(1, MORE_AT_ONCE // points))
     averages = np.empty((step + 1, points))
     for first in range(0, sizes.size, step):
@@ -219,12 +215,12 @@ def _average_part(
         own = starts[first : first + some.size + 1]
         common = values, order, own, some, unusable
         if standardize:
-            more, new = numba_units.average_standardized(*common, weights, whole, flat, averages)
+            more, new = numba_units.average_standardized(*common, weights, total, flat, averages)
         else:
             more = new = numba_units.average_where_they_lie(*common, averages[: some.size])
-        refused, found = refused + more, found + new
+        refused, lost = refused + more, lost + new
         take(averages[: some.size])
-    return refused, found
+    return refused, lost
 
 
 def _loop_of(rule: Rule) -> Callable[..., int]:
@@ -242,14 +238,14 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
     return add
 
 
-def _standardizing_loop_of(rule: Rule, whole: float, flat: float) -> Callable[..., int]:
+def _standardizing_loop_of(rule: Rule, total: float, flat: float) -> Callable[..., int]:
     """The same of records that are standardised first."""
     from dpfda.numerics import numba_units
 
     public = _public(rule)
 
     def add(rows: Numbers, totals: Floats, usable: Flags) -> int:
-        return int(numba_units.standardize_and_add(rows, whole, flat, public, totals))
+        return int(numba_units.standardize_and_add(rows, total, flat, public, totals))
 
     return add
 
@@ -270,7 +266,7 @@ def _read_part(
     """
     from dpfda.numerics import numba_units
 
-    complete, standardize, grid, weights, whole, flat = reading
+    complete, standardize, grid, weights, total, flat = reading
     order, starts, sizes = units
     grid, weights, points = np.array(grid), np.array(weights), values.shape[1]
     records = order.size or values.shape[0]
@@ -280,7 +276,7 @@ def _read_part(
     filled = np.empty((step if complete else 0, points))
     shapes = np.empty((step if standardize else 0, points))
     averages = np.zeros((step + 1 if starts.size else 0, points))
-    refused = found = unit = 0
+    refused = lost = unit = 0
     for first in range(0, records, step):
         some = min(step, records - first)
         block, good = values[first : first + some], usable[:some]
@@ -295,20 +291,20 @@ def _read_part(
             bad = numba_units.fill(block, grid, filled, good)
             block = filled[:some]
         if standardize:
-            bad = numba_units.standardize(block, shapes[:some], good, weights, whole, flat)
+            bad = numba_units.standardize(block, shapes[:some], good, weights, total, flat)
             block = shapes[:some]
         refused += bad
         if not good.all():
-            found += int(np.count_nonzero(~good & ~unusable[places]))
+            lost += int(np.count_nonzero(~good & ~unusable[places]))
             unusable[places] = ~good
         if not starts.size:
             take(block)
             continue
-        made = numba_units.average(block, good, first, starts, sizes, unit, averages)
-        take(averages[:made])
-        unit += made
-        averages[0] = averages[made]
-    return refused, found
+        full = numba_units.average(block, good, first, starts, sizes, unit, averages)
+        take(averages[:full])
+        unit += full
+        averages[0] = averages[full]
+    return refused, lost
 
 
 def sorted_order(codes: Integers, starts: Integers) -> Integers:

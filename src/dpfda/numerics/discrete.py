@@ -72,11 +72,11 @@ def _rejected(
     while open_places:
         own = [scales[place] for place in open_places]
         sizes = floors(own, [1] * len(own))
-        kept, signs, again = taken(open_places, sizes, own), system_bits(len(sizes)), []
+        accepted, signs, again = taken(open_places, sizes, own), system_bits(len(sizes)), []
         for number, (place, size) in enumerate(zip(open_places, sizes, strict=True)):
             negative = signs >> number & 1
             # Zero would count twice.
-            if kept[number] and not (negative and not size):
+            if accepted[number] and not (negative and not size):
                 drawn[place] = -size if negative else size
             else:
                 again.append(place)
@@ -100,21 +100,21 @@ def gamma_gaussians(squares: Sequence[Fraction], least: Fraction, shape: Fractio
         uniforms = Uniforms(len(places))
 
         def left(number: int, bits: int) -> arb:
-            variance = known(bits)[places[number]]
+            variance = enclosures_of(bits)[places[number]]
             square = (sizes[number] - variance / scales[number]) ** 2 / (2 * variance)
             return -uniforms.balls(bits)[number].log() - square
 
         return [_decided(partial(left, number)) for number in range(len(places))]
 
-    known = lru_cache(maxsize=4)(variances)
+    enclosures_of = lru_cache(maxsize=4)(variances)
     # Any scale draws the same law. Near the deviation most numbers are taken, and far from it hardly
     # any, so as many bits are drawn as tell it roughly.
     bits, roots = INITIAL_BITS, list[int]()
     while not roots:
         with precision(bits + GUARD_BITS):
-            found = [variance.sqrt() for variance in known(bits)]
-            if all(root.is_finite() and root.rel_accuracy_bits() >= ROUGHLY for root in found):
-                roots = [int(root.mid().floor().unique_fmpz() or 0) + 1 for root in found]
+            deviations = [variance.sqrt() for variance in enclosures_of(bits)]
+            if all(root.is_finite() and root.rel_accuracy_bits() >= ROUGHLY for root in deviations):
+                roots = [int(root.mid().floor().unique_fmpz() or 0) + 1 for root in deviations]
         bits *= 2
     return _rejected(roots, taken)
 
@@ -125,8 +125,8 @@ def _gamma(shape: Fraction) -> Callable[[int], arb]:
     Of a whole shape it is a sum of exponential variables. Of a shape f below 1 it is such a variable
     times X / (X + Y), X = U^(1/f) and Y = V^(1/(1 - f)) drawn again until X + Y < 1 (Johnk 1964).
     """
-    whole, part = divmod(shape, 1)
-    units, uniforms = Uniforms(whole), Uniforms(3)
+    units_of_shape, part = divmod(shape, 1)
+    units, uniforms = Uniforms(units_of_shape), Uniforms(3)
 
     def powers(bits: int) -> list[arb]:
         pair = zip(uniforms.balls(bits), (part, 1 - part), strict=False)
@@ -178,15 +178,15 @@ def negative_binomials(scales: Sequence[int], parts: int) -> list[int]:
         return [_poisson(-_log_rest(scale) / parts, uniform) for scale, uniform in pairs]
 
     jumps = draw_rounded(counts, len(scales))
-    each = [scale for scale, count in zip(scales, jumps, strict=True) for _ in range(count)]
+    jump_scales = [scale for scale, count in zip(scales, jumps, strict=True) for _ in range(count)]
 
     def sizes(uniforms: Sequence[arb]) -> list[arb]:
         # Enclosed anew at every precision, but once for all numbers of a scale.
-        rests = {scale: _log_rest(scale) for scale in set(each)}
-        triples = zip(each, uniforms[::2], uniforms[1::2], strict=True)
+        rests = {scale: _log_rest(scale) for scale in set(jump_scales)}
+        triples = zip(jump_scales, uniforms[::2], uniforms[1::2], strict=True)
         return [v.log() / (-(u * rests[b]).expm1()).log() + arb(0.5) for b, u, v in triples]
 
-    added = iter(draw_rounded(sizes, 2 * len(each)))
+    added = iter(draw_rounded(sizes, 2 * len(jump_scales)))
     return [sum(next(added) for _ in range(count)) for count in jumps]
 
 

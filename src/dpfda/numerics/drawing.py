@@ -215,24 +215,24 @@ def draw_array(
     """
     if initial_bits is None:
         initial_bits = WORD if outputs >= FEWEST_IN_FLOATS else INITIAL_BITS
-    known = _Known(uniforms, initial_bits, source)
+    words = _Known(uniforms, initial_bits, source)
     integers, undecided = np.zeros(outputs, dtype=np.int64), np.arange(outputs)
     if initial_bits <= WORD:
-        first = np.asarray(known.first, np.uint64)
+        first = np.asarray(words.first, np.uint64)
         floats = _InFloats(enclosures, lambda at: enclosures.uniforms(first[at], initial_bits))
         undecided = _in_floats(values, floats, integers, undecided, at_once)
         if undecided.size:
-            pairs = _InFloats(twofold, lambda at: twofold.uniforms(*known.words(at), known.bits))
+            pairs = _InFloats(twofold, lambda at: twofold.uniforms(*words.words(at), words.bits))
             with precision(INITIAL_BITS + GUARD_BITS):
                 undecided = _in_floats(values, pairs, integers, undecided, at_once)
     drawn = integers.tolist()
     bits = max(INITIAL_BITS, initial_bits)
     while undecided.size:
         with precision(bits + GUARD_BITS):
-            found = [nearest_integer(value) for value in values(_Enclosures(known, bits))(undecided)]
-        for place, integer in zip(undecided.tolist(), found, strict=True):
+            rounded = [nearest_integer(value) for value in values(_Enclosures(words, bits))(undecided)]
+        for place, integer in zip(undecided.tolist(), rounded, strict=True):
             drawn[place] = 0 if integer is None else integer
-        undecided = undecided[[integer is None for integer in found]]
+        undecided = undecided[[integer is None for integer in rounded]]
         bits *= 2
     return drawn
 
@@ -246,8 +246,8 @@ def _in_floats(
         at = values(a)
         for start in range(0, places.size, at_once):
             part = places[start : start + at_once]
-            found, decided = at(part).nearest()
-            integers[part[decided]] = found[decided]
+            nearest, decided = at(part).nearest()
+            integers[part[decided]] = nearest[decided]
             left[start : start + at_once] = ~decided
             if start == 0 and decided.mean() < WORTHWHILE:
                 break

@@ -88,8 +88,8 @@ def transform(values: Floats, basis: OwnTransform) -> Rows:
     basis: Public.
     Returns coefficients (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
     """
-    made = [basis.scaled_transform(row) for row in values]
-    return Rows(np.array([c for c, _ in made]), np.array([e for _, e in made], dtype=np.int64))
+    pairs = [basis.scaled_transform(row) for row in values]
+    return Rows(np.array([c for c, _ in pairs]), np.array([e for _, e in pairs], dtype=np.int64))
 
 
 def transform_matrix(basis: OwnTransform, points: int) -> Floats:

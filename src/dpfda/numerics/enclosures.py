@@ -188,8 +188,8 @@ def no_radius(shape: tuple[int, ...]) -> Floats:
 def integers(values: Sequence[int]) -> Enclosures:
     """Integers of any size below 2^1000, rounded to floats."""
     if all_alike(values):
-        one = integers(values[:1])
-        return Enclosures(*(np.broadcast_to(part, len(values)) for part in (one.middle, one.radius)))
+        unit = integers(values[:1])
+        return Enclosures(*(np.broadcast_to(part, len(values)) for part in (unit.middle, unit.radius)))
     middle = np.asarray(values, dtype=np.float64)
     return Enclosures(middle, np.where(np.abs(middle) < 2.0**53, 0.0, outward(UNIT * np.abs(middle))))
 

@@ -35,7 +35,7 @@ LARGEST_GRID = 2**24
 
 def fields_to_json(record: DataclassInstance) -> dict[str, object]:
     """What a record of numbers, words and tuples of them holds, by its names."""
-    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    values = {entry.name: getattr(record, entry.name) for entry in fields(record)}
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
 
 
@@ -75,12 +75,12 @@ def integers(written: object) -> tuple[int, ...]:
 
 def exponent(written: object, beside: Mapping[str, object]) -> int:
     """The exponent of a power of two in units of which no whole number beside it is beyond doubles."""
-    found = integer(written, -HIGHEST, LARGEST_EXPONENT)
+    power = integer(written, -HIGHEST, LARGEST_EXPONENT)
     lists = (part for part in beside.values() if isinstance(part, list))
-    sizes = (abs(each) for part in lists for each in part if type(each) is int)
-    if max(sizes, default=0).bit_length() - found > HIGHEST:
+    sizes = (abs(entry) for part in lists for entry in part if type(entry) is int)
+    if max(sizes, default=0).bit_length() - power > HIGHEST:
         raise ValueError("a number is not finite")
-    return found
+    return power
 
 
 def number(written: object) -> float:

@@ -80,22 +80,22 @@ class DpfdaError(Exception):
         """The argument that the message begins with, where the error knows it; else empty."""
         return str(self.parts.get("parameter", ""))
 
-    def told(self, said: Callable[[str, object], str], template: str | None = None) -> str:
-        """The message, or another text, with each part as it is `said`."""
+    def told(self, write: Callable[[str, object], str], template: str | None = None) -> str:
+        """The message, or another text, with each part as `write` has it."""
         parts = COMMON | self.parts
 
-        def put(found: re.Match[str]) -> str:
-            name = found["name"]
-            return said(name, parts[name]) if name in parts else found[0]
+        def put(match: re.Match[str]) -> str:
+            name = match["name"]
+            return write(name, parts[name]) if name in parts else match[0]
 
         return _PART.sub(put, self.template if template is None else template)
 
     def having(self: Raised, **parts: object) -> Raised:
         """The same error with other parts."""
-        made = copy(self)
-        made.parts = {**self.parts, **parts}
-        made.args = (made.told(in_python),)
-        return made
+        error = copy(self)
+        error.parts = {**self.parts, **parts}
+        error.args = (error.told(in_python),)
+        return error
 
     def __str__(self) -> str:
         # Names of columns, levels and files may hold what a terminal would obey.
@@ -256,7 +256,7 @@ class MissingExtraError(DpfdaError, ImportError):
 
 @contextmanager
 def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """Around the imports of an optional package: says which extra has it, where it is not there.
+    """Around the imports of an optional package: names the extra that has it, where it is missing.
 
     Raises MissingExtraError.
     """

@@ -209,10 +209,10 @@ def draw_rounded(
     There is no limit on refinement. The chance that 128 bits do not decide a value of magnitude
     2^40 is of order 2^-80.
     """
-    known, bits = Uniforms(uniforms, initial_bits, source), initial_bits
+    drawn, bits = Uniforms(uniforms, initial_bits, source), initial_bits
     while True:
         with precision(bits + GUARD_BITS):
-            integers = [nearest_integer(value) for value in transform(known.balls(bits))]
+            integers = [nearest_integer(value) for value in transform(drawn.balls(bits))]
         decided = [integer for integer in integers if integer is not None]
         if len(decided) == len(integers):
             return decided

@@ -62,8 +62,8 @@ def grid_sum(values: Cells, rule: Rule, compile: bool | None = None) -> tuple[In
 
 
 def _sum(values: Cells, rule: Rule) -> tuple[Floats, int]:
-    made, unusable = _integers(values, rule)
-    return made.sum(axis=0), int(np.count_nonzero(unusable))
+    rows, unusable = _integers(values, rule)
+    return rows.sum(axis=0), int(np.count_nonzero(unusable))
 
 
 def _integers(values: Cells, rule: Rule) -> tuple[Floats, Flags]:
@@ -72,31 +72,31 @@ def _integers(values: Cells, rule: Rule) -> tuple[Floats, Flags]:
     # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
     with np.errstate(all="ignore"):
         if rule.shrinks:
-            made = _shrunk(rows, rule)
+            numbers = _shrunk(rows, rule)
         else:
-            made = rows - rule.center
-            made *= rule.scale
-            np.rint(made, out=made)
-        np.minimum(made, rule.half_widths, out=made)
-        np.maximum(made, -rule.half_widths, out=made)
+            numbers = rows - rule.center
+            numbers *= rule.scale
+            np.rint(numbers, out=numbers)
+        np.minimum(numbers, rule.half_widths, out=numbers)
+        np.maximum(numbers, -rule.half_widths, out=numbers)
         # Finite only if all terms are; entries times these are too small for a sum of them to overflow.
         unusable = ~np.isfinite(rows @ np.full(rule.center.size, 2.0**-100))
-    made[unusable] = 0.0
-    return made, unusable
+    numbers[unusable] = 0.0
+    return numbers, unusable
 
 
 def _shrunk(rows: Floats, rule: Rule) -> Floats:
     """Records in grid units, shrunk to a length and rounded toward zero."""
-    made = rows * rule.scale
-    lengths = square_lengths(made, rule.weights)
+    numbers = rows * rule.scale
+    lengths = square_lengths(numbers, rule.weights)
     factors = np.where(lengths > rule.limit * rule.limit, rule.limit / np.sqrt(lengths), 1.0)
     huge = np.flatnonzero(~np.isfinite(lengths))
     # Their squares overflow: first they are divided by a power of two, to entries of at most 1.
     exponents = np.frexp(np.max(np.abs(rows[huge]), axis=1, initial=0.0))[1]
-    made[huge] = np.ldexp(rows[huge], -exponents[:, None])
-    factors[huge] = rule.limit / np.sqrt(square_lengths(made[huge], rule.weights))
-    made *= factors[:, None]
-    return np.trunc(made, out=made)
+    numbers[huge] = np.ldexp(rows[huge], -exponents[:, None])
+    factors[huge] = rule.limit / np.sqrt(square_lengths(numbers[huge], rule.weights))
+    numbers *= factors[:, None]
+    return np.trunc(numbers, out=numbers)
 
 
 def square_lengths(rows: Floats, weights: Floats) -> Floats:

@@ -32,35 +32,35 @@ def place(
     """Rows as integers of the public grid, and which of them are within its limit of length."""
     scale = math.ldexp(1.0, exponent)
     for i in range(rows.shape[0]):
-        row, made = rows[i], integers[i]
+        row, own = rows[i], integers[i]
         for k in range(UNSIGNED(row.size)):
-            made[k] = np.rint(np.float64(row[k]) * scale)
-        near[i] = lane_square(made, weights, 1.0, 0.0) <= limit * limit
+            own[k] = np.rint(np.float64(row[k]) * scale)
+        near[i] = lane_square(own, weights, 1.0, 0.0) <= limit * limit
 
 
 @compiled
 def on_own_grids(
-    rows: Numbers, lower: Floats, upper: Floats, center: Floats, bits: int, made: Floats, out: Integers
+    rows: Numbers, lower: Floats, upper: Floats, center: Floats, bits: int, own: Floats, out: Integers
 ) -> None:
     """Finite rows, clipped and less a center, as integers of at most so many bits; and a shift of each.
 
     Row i of what is made is 2^shift times what it stands for, rounded: a function of the record alone.
     """
     for i in range(rows.shape[0]):
-        row, own, largest = rows[i], made[i], np.int64(0)
+        row, scaled, largest = rows[i], own[i], np.int64(0)
         for k in range(UNSIGNED(row.size)):
-            own[k] = min(max(np.float64(row[k]), lower[k]), upper[k]) - center[k]
+            scaled[k] = min(max(np.float64(row[k]), lower[k]), upper[k]) - center[k]
             # Bits of sizes, which are in the order of these: integers are compared as vectors.
-            largest = max(largest, np.float64(abs(own[k])).view(np.int64))
+            largest = max(largest, np.float64(abs(scaled[k])).view(np.int64))
         out[i] = bits - math.frexp(np.int64(largest).view(np.float64))[1]
         if abs(out[i]) <= FAREST:
             # A product with a power of two is what ldexp gives, where that power is a float.
             factor = math.ldexp(1.0, out[i])
             for k in range(UNSIGNED(row.size)):
-                own[k] = np.rint(own[k] * factor)
+                scaled[k] = np.rint(scaled[k] * factor)
         else:
             for k in range(row.size):
-                own[k] = np.rint(math.ldexp(own[k], out[i]))
+                scaled[k] = np.rint(math.ldexp(scaled[k], out[i]))
 
 
 @compiled
@@ -75,8 +75,8 @@ def place_long(
         if near[i]:
             continue
         if is_finite(rows[i]):
-            one = slice(i, i + 1)
-            on_own_grids(rows[one], lower, upper, center, bits, integers[one], exponents[one])
+            alone = slice(i, i + 1)
+            on_own_grids(rows[alone], lower, upper, center, bits, integers[alone], exponents[alone])
             exponents[i] = exponent - exponents[i]
         else:
             unusable, near[i] = unusable + 1, True

@@ -40,8 +40,8 @@ def _fetch(context: object, array: Type, place: Type) -> Instruction:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         there = builder.bitcast(builder.gep(data, [arguments[1]]), kind)
         form = ir.FunctionType(ir.VoidType(), [kind, number, number, number])
-        known = builder.module.globals
-        instruction = known[_FETCH] if _FETCH in known else ir.Function(builder.module, form, _FETCH)
+        names = builder.module.globals
+        instruction = names[_FETCH] if _FETCH in names else ir.Function(builder.module, form, _FETCH)
         # To be read, kept in all caches, and it is data.
         builder.call(instruction, [there, number(0), number(3), number(1)])
         return context.get_dummy_value()
@@ -75,8 +75,8 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
     def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         kinds, nothing = signature.args[:2], ir.Constant(VECTOR, [0.0] * WIDTH)
         arrays = [
-            context.make_array(kind)(context, builder, one)
-            for kind, one in zip(kinds, arguments, strict=False)
+            context.make_array(kind)(context, builder, argument)
+            for kind, argument in zip(kinds, arguments, strict=False)
         ]
         spread = [_spread(builder, number) for number in arguments[2:]]
         parts = range(0, LANES, WIDTH)
@@ -97,15 +97,15 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
 
         def add(total: Value, place: Value, chosen: Value | None = None) -> None:
             both = [read(array, kind, place, chosen) for array, kind in zip(arrays, kinds, strict=True)]
-            made = term(builder, *both, *spread)
+            summand = term(builder, *both, *spread)
             # Beyond the row a term need not be zero.
-            made = made if chosen is None else builder.select(chosen, made, nothing)
-            builder.store(builder.fadd(builder.load(total), made), total)
+            summand = summand if chosen is None else builder.select(chosen, summand, nothing)
+            builder.store(builder.fadd(builder.load(total), summand), total)
 
         word = arrays[0].nitems.type
         rest = builder.urem(arrays[0].nitems, word(LANES))
-        whole = builder.sub(arrays[0].nitems, rest)
-        steps = cgutils.for_range_slice(builder, word(0), whole, word(LANES), word)
+        full = builder.sub(arrays[0].nitems, rest)
+        steps = cgutils.for_range_slice(builder, word(0), full, word(LANES), word)
         with steps as (place, _):
             for part, total in zip(parts, totals, strict=True):
                 add(total, builder.add(place, word(part)))
@@ -114,7 +114,7 @@ def _added(term: Callable[..., Value], row: Type, weights: Type, *others: Type) 
             with builder.if_then(builder.icmp_signed(">", left, word(0))):
                 within = _spread(builder, builder.trunc(left, PLACES.element))
                 chosen = builder.icmp_signed(">", within, PLACES(list(range(WIDTH))))
-                add(total, builder.add(whole, word(part)), chosen)
+                add(total, builder.add(full, word(part)), chosen)
         vectors = [builder.load(total) for total in totals]
         while len(vectors) > 1:
             half = len(vectors) // 2

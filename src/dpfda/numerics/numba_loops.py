@@ -34,12 +34,12 @@ def _compile(
 
     What is made is kept on disk, where a folder for it can be written.
     """
-    asked = partial(numba.njit, nogil=True, error_model="numpy", fastmath=fastmath)
+    compiler = partial(numba.njit, nogil=True, error_model="numpy", fastmath=fastmath)
     try:
-        made: Callable[Given, Made] = asked(cache=True)(function)
+        compiled: Callable[Given, Made] = compiler(cache=True)(function)
     except RuntimeError:
-        made = asked()(function)
-    return made
+        compiled = compiler()(function)
+    return compiled
 
 
 compiled = _compile
@@ -130,12 +130,12 @@ def _clip_far_rows(
 
 @compiled
 def _tiled(numbers: Floats, times: int) -> Floats:
-    made = np.empty(times * numbers.size)
+    tiled = np.empty(times * numbers.size)
     # Entry by entry: an assignment of arrays takes longer to compile than all of this loop.
     for place in range(times):
         for k in range(numbers.size):
-            made[place * numbers.size + k] = numbers[k]
-    return made
+            tiled[place * numbers.size + k] = numbers[k]
+    return tiled
 
 
 @compiled

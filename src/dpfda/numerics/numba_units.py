@@ -42,14 +42,14 @@ def _missing(row: Floats, start: int, stop: int) -> np.int64:
 @compiled
 def fill_gaps(row: Floats, grid: Floats) -> None:
     """Put straight lines into the gaps of a row, and the nearest value beyond its ends."""
-    size, one = row.size, np.int64(1)
+    size, bit = row.size, np.int64(1)
     for start in range(0, size, 64):
         stop = min(start + 64, size)
         word = _missing(row, start, stop)
         while word:
             place = lowest(word)
             # The sum's carry runs over the bits of the gap, to the first that is none of it.
-            beyond = word + (one << place)
+            beyond = word + (bit << place)
             first, end, word = start + place, start + lowest(beyond), word & beyond
             if end >= stop:
                 end = stop
@@ -80,9 +80,9 @@ def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
 
 
 @compiled
-def _means(records: Numbers, weights: Floats, whole: float, means: Floats) -> None:
+def _means(records: Numbers, weights: Floats, total: float, means: Floats) -> None:
     for i in range(records.shape[0]):
-        means[i] = lane_sum(records[i], weights) / whole
+        means[i] = lane_sum(records[i], weights) / total
 
 
 @compiled
@@ -101,10 +101,10 @@ def _shapes(records: Numbers, means: Floats, squares: Floats, rows: Floats) -> N
 
 @compiled
 def _shape(
-    records: Numbers, rows: Floats, weights: Floats, whole: float, means: Floats, squares: Floats
+    records: Numbers, rows: Floats, weights: Floats, total: float, means: Floats, squares: Floats
 ) -> None:
     """Put records minus their means, over their norms, in rows; and means, and squares of norms."""
-    _means(records, weights, whole, means)
+    _means(records, weights, total, means)
     _squares(records, means, weights, squares)
     _shapes(records, means, squares, rows)
 
@@ -122,7 +122,7 @@ def _reduced(record: Numbers, row: Floats) -> None:
 
 @compiled
 def standardize(
-    records: Numbers, rows: Floats, usable: Flags, weights: Floats, whole: float, flat: float
+    records: Numbers, rows: Floats, usable: Flags, weights: Floats, total: float, flat: float
 ) -> int:
     """Each record minus its own mean, over its own norm; those without a shape become NaN.
 
@@ -132,23 +132,23 @@ def standardize(
     records: array (n, m).
     rows: array (n, m). Where they are put; not the records themselves.
     usable: array (n,) of bool. Those that have a shape.
-    weights, whole: array (m,) and float. Quadrature weights and their sum.
+    weights, total: array (m,) and float. Quadrature weights and their sum.
     flat: Norms up to this, for a mean of one, are no shape.
     Returns the number of records that are not finite.
     """
     means, squares, refused = np.empty(FEW), np.empty(FEW), 0
     for start in range(0, rows.shape[0], FEW):
-        some, made = records[start : start + FEW], rows[start : start + FEW]
-        _shape(some, made, weights, whole, means, squares)
+        some, shapes = records[start : start + FEW], rows[start : start + FEW]
+        _shape(some, shapes, weights, total, means, squares)
         for i in range(some.shape[0]):
             if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(some[i]):
-                _reduced(some[i], made[i])
-                one = slice(i, i + 1)
-                _shape(made[one], made[one], weights, whole, means[one], squares[one])
+                _reduced(some[i], shapes[i])
+                alone = slice(i, i + 1)
+                _shape(shapes[alone], shapes[alone], weights, total, means[alone], squares[alone])
             good = LARGEST > math.sqrt(squares[i]) > flat * abs(means[i])
             usable[start + i] = good
             if not good:
-                made[i] = np.nan
+                shapes[i] = np.nan
                 refused += int(not is_finite(some[i]))
     return refused
 
@@ -156,7 +156,7 @@ def standardize(
 @compiled
 def standardize_and_add(
     records: Numbers,
-    whole: float,
+    total: float,
     flat: float,
     rule: tuple[Floats, Floats, Floats, Floats, float],
     totals: Floats,
@@ -172,12 +172,12 @@ def standardize_and_add(
     rows, usable = np.empty((size, weights.size)), np.empty(size, dtype=np.bool_)
     for start in range(0, records.shape[0], size):
         some = records[start : start + size]
-        made = rows[: some.shape[0]]
-        refused += standardize(some, made, usable, weights, whole, flat)
+        shapes = rows[: some.shape[0]]
+        refused += standardize(some, shapes, usable, weights, total, flat)
         if limit < np.inf:
-            shrink_and_add(made, center, half_widths, weights, scales[0], limit, totals, usable[:0])
+            shrink_and_add(shapes, center, half_widths, weights, scales[0], limit, totals, usable[:0])
         else:
-            clip_and_add(made, center, half_widths, weights, scales, limit, totals, usable[:0])
+            clip_and_add(shapes, center, half_widths, weights, scales, limit, totals, usable[:0])
     return refused
 
 
@@ -218,15 +218,15 @@ def fill_others(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> 
 
     Returns how many there are.
     """
-    made = 0
+    count = 0
     for n in range(usable.size):
         if not usable[n]:
-            record, row = records[n], rows[made]
+            record, row = records[n], rows[count]
             for k in range(UNSIGNED(row.size)):
                 row[k] = np.float64(record[k])
             fill_gaps(row, grid)
-            made += 1
-    return made
+            count += 1
+    return count
 
 
 @compiled
@@ -273,21 +273,21 @@ def average(
         or has begun.
     Returns how many units are complete; the next one has perhaps begun.
     """
-    made = 0
+    full = 0
     share = 1.0 / sizes[unit]
     for n in range(usable.size):
-        row, mean = rows[n], units[made]
+        row, mean = rows[n], units[full]
         if usable[n]:
             _next(row, share, mean)
-        if first + n + 1 == starts[unit + made + 1]:
+        if first + n + 1 == starts[unit + full + 1]:
             _limited(mean)
-            if sizes[unit + made] == 0:
+            if sizes[unit + full] == 0:
                 mean[:] = np.nan
-            made += 1
-            units[made] = 0.0
-            if unit + made < sizes.size:
-                share = 1.0 / sizes[unit + made]
-    return made
+            full += 1
+            units[full] = 0.0
+            if unit + full < sizes.size:
+                share = 1.0 / sizes[unit + full]
+    return full
 
 
 @compiled
@@ -304,7 +304,7 @@ def average_where_they_lie(
     units: array (units, m). Where the averages are put; NaN for units without a usable record.
     Returns how many records were found not to be finite and had not been marked.
     """
-    found, points, last = 0, values.shape[1], starts[-1] - 1
+    lost, points, last = 0, values.shape[1], starts[-1] - 1
     for unit in range(sizes.size):
         mean, begun = units[unit], False
         share = 1.0 / sizes[unit] if sizes[unit] else np.nan
@@ -321,7 +321,7 @@ def average_where_they_lie(
                 continue
             if not is_finite(row):
                 unusable[number] = True
-                found += 1
+                lost += 1
             elif begun:
                 _next(row, share, mean)
             else:
@@ -331,7 +331,7 @@ def average_where_they_lie(
             _limited(mean)
         else:
             mean[:] = np.nan
-    return found
+    return lost
 
 
 @compiled
@@ -342,16 +342,16 @@ def average_standardized(
     sizes: Integers,
     unusable: Flags,
     weights: Floats,
-    whole: float,
+    total: float,
     flat: float,
     units: Floats,
 ) -> tuple[int, int]:
     """The same of records that are standardised first; returns how many are not finite too.
 
     units: array (units + 1, m). With a row behind that is not used.
-    weights, whole, flat: As of `standardize`.
+    weights, total, flat: As of `standardize`.
     """
-    size, made, refused, found = 1 + NUMBERS // weights.size, 0, 0, 0
+    size, full, refused, lost = 1 + NUMBERS // weights.size, 0, 0, 0
     some, shapes = np.empty((size, weights.size), values.dtype), np.empty((size, weights.size))
     good, last = np.empty(size, dtype=np.bool_), starts[-1] - 1
     units[0] = 0.0
@@ -366,10 +366,10 @@ def average_standardized(
                 for k in range(UNSIGNED(row.size)):
                     some[i, k] = row[k]
             rows = some[:count]
-        refused += standardize(rows, shapes[:count], good, weights, whole, flat)
+        refused += standardize(rows, shapes[:count], good, weights, total, flat)
         for i in range(count):
             number = order[first + i] if order.size else first + i
-            found += int(not good[i] and not unusable[number])
+            lost += int(not good[i] and not unusable[number])
             unusable[number] = not good[i]
-        made += average(shapes[:count], good[:count], first, starts, sizes, made, units[made:])
-    return refused, found
+        full += average(shapes[:count], good[:count], first, starts, sizes, full, units[full:])
+    return refused, lost

@@ -148,22 +148,22 @@ def real(value: object, name: str, low: float, high: float, words: str = "") -> 
         # As records of that precision have it, not as the decimal that it was written as.
         value = float(value)
     try:
-        found = float(exact(value, name))
+        number = float(exact(value, name))
     except OverflowError:
-        found = math.inf if exact(value, name) > 0 else -math.inf
+        number = math.inf if exact(value, name) > 0 else -math.inf
     except ParameterError:
         if not (isinstance(value, float | np.floating) and math.isinf(low)):
             raise ParameterError(name, constraint, shown(value)) from None
-        found = float(value)
-    if found < low or found > high:
+        number = float(value)
+    if number < low or number > high:
         raise ParameterError(name, constraint, shown(value))
-    return found
+    return number
 
 
 def length(value: object, name: str) -> float:
     """A positive length, in whatever units: from 1e-100 to 1e100."""
-    found = real(value, name, -math.inf, math.inf, "be a number")
-    if not 0 < found < math.inf:
+    size = real(value, name, -math.inf, math.inf, "be a number")
+    if not 0 < size < math.inf:
         raise ParameterError(name, "be positive and finite", shown(value))
     return real(value, name, SMALLEST, LARGEST, "lie between 1e-100 and 1e100")
 
@@ -200,9 +200,9 @@ def plain_words(value: object, name: str) -> str:
         raise ParameterError(name, "be words", shown(value))
     sign = unseen(value)
     if sign is not None:
-        told = f"U+{ord(sign):04X} {unicodedata.name(sign, '')}".rstrip()
+        sign_words = f"U+{ord(sign):04X} {unicodedata.name(sign, '')}".rstrip()
         remedy = "It would be obeyed by a terminal, or hide what is read. Leave it out."
-        raise ParameterError(name, "be words without characters that do not show", told, remedy)
+        raise ParameterError(name, "be words without characters that do not show", sign_words, remedy)
     return str(value)
 
 
@@ -245,14 +245,14 @@ def reals(value: object, name: str) -> Floats:
     Raises ParameterError if it holds text, complex or masked entries, or rows of several lengths.
     """
     try:
-        given = np.asanyarray(value)
+        array = np.asanyarray(value)
         # A plain array is not masked, and numpy.ma, loaded when it is named, takes long to load.
-        masked = type(given) is not np.ndarray and isinstance(given, np.ma.MaskedArray)
-        if given.dtype.kind not in "biufO" or masked:
+        masked = type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)
+        if array.dtype.kind not in "biufO" or masked:
             raise TypeError
-        if given.dtype.kind == "O" and any(isinstance(v, str | bytes) or v is None for v in given.flat):
+        if array.dtype.kind == "O" and any(isinstance(v, str | bytes) or v is None for v in array.flat):
             raise TypeError
-        return np.array(given, dtype=np.float64)
+        return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(name, "be real numbers", shown(value)) from None
 
@@ -267,11 +267,11 @@ def curve(value: object, name: str) -> float | Floats:
     except ParameterError:
         raise ParameterError(name, "be a number or a curve", shown(value)) from None
     if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
-        found = shown(value) if array.ndim == 0 else "an array with NaN, infinity or another shape"
-        raise ParameterError(name, "be finite", found)
+        shape_words = shown(value) if array.ndim == 0 else "an array with NaN, infinity or another shape"
+        raise ParameterError(name, "be finite", shape_words)
     if not np.all(np.abs(array) <= LARGEST):
-        found = shown(value) if array.ndim == 0 else "a larger one"
-        raise ParameterError(name, "be of size at most 1e100", found)
+        shape_words = shown(value) if array.ndim == 0 else "a larger one"
+        raise ParameterError(name, "be of size at most 1e100", shape_words)
     if array.ndim == 0:
         return float(array)
     array.setflags(write=False)
@@ -281,10 +281,10 @@ def curve(value: object, name: str) -> float | Floats:
 def probability(value: object, name: str) -> float:
     """A number strictly between 0 and 1."""
     constraint = "lie strictly between 0 and 1"
-    found = real(value, name, 0.0, 1.0, constraint)
-    if not 0 < found < 1:
+    number = real(value, name, 0.0, 1.0, constraint)
+    if not 0 < number < 1:
         raise ParameterError(name, constraint, shown(value))
-    return found
+    return number
 
 
 def wholes(
@@ -296,15 +296,15 @@ def wholes(
     """
     words = words or f"be {count} integers from {low} to {high}"
     try:
-        given = [] if isinstance(value, str | bytes | dict | set | frozenset) else entries(value)
-        if len(given) != count:
+        numbers = [] if isinstance(value, str | bytes | dict | set | frozenset) else entries(value)
+        if len(numbers) != count:
             raise TypeError
-        found = tuple(whole(entry, name, low, high) for entry in given)
+        integers = tuple(whole(entry, name, low, high) for entry in numbers)
     except (TypeError, ParameterError):
         raise ParameterError(name, words, shown(value)) from None
-    if math.prod(found) > MOST_NUMBERS:
+    if math.prod(integers) > MOST_NUMBERS:
         raise ParameterError(name, f"give at most {MOST_NUMBERS} numbers together", shown(value))
-    return found
+    return integers
 
 
 def order(value: object) -> int:
@@ -314,8 +314,8 @@ def order(value: object) -> int:
 
 def orders(value: object, count: int) -> tuple[int, ...]:
     """Orders of a derivative in each of so many variables; one number is for all of them."""
-    given = (value,) * count if isinstance(value, int | np.integer) else value
-    return wholes(given, "order", count, 0, HIGHEST_ORDER)
+    values = (value,) * count if isinstance(value, int | np.integer) else value
+    return wholes(values, "order", count, 0, HIGHEST_ORDER)
 
 
 def draws(value: object) -> int:
@@ -369,18 +369,18 @@ def values_at(function: object, name: str, points: Floats) -> Floats:
     if not callable(function):
         raise ParameterError(name, words, shown(function))
     try:
-        told = np.asanyarray(function(points))
+        answer = np.asanyarray(function(points))
     except ParameterError:
         raise
     except Exception as error:
         raise ParameterError(name, words, f"one that raises {type(error).__name__}") from error
-    if told.dtype.kind == "c":
+    if answer.dtype.kind == "c":
         remedy = "Ask for its real and its imaginary part."
-        raise ParameterError(name, "have real values", f"values of type {told.dtype}", remedy)
+        raise ParameterError(name, "have real values", f"values of type {answer.dtype}", remedy)
     try:
-        values = np.broadcast_to(reals(told, name), points.shape)
+        values = np.broadcast_to(reals(answer, name), points.shape)
     except (ParameterError, ValueError):
-        raise ParameterError(name, words, shown(told)) from None
+        raise ParameterError(name, words, shown(answer)) from None
     if not np.all(np.isfinite(values)):
         raise ParameterError(name, "be finite on the domain", "NaN or infinity")
     return values

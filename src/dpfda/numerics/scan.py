@@ -43,13 +43,13 @@ def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:
 
 @cache
 def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[object], ...]:
-    found: list[type[object]] = []
+    classes: list[type[object]] = []
     for name in (module.name for module in pkgutil.iter_modules(path) if not module.ispkg):
         loaded = importlib.import_module(f"{package}.{name}")
         items = (item for item in vars(loaded).values() if isinstance(item, type))
         own = (item for item in items if item.__module__ == loaded.__name__)
-        found += [item for item in own if attribute in vars(item)]
-    return tuple(found)
+        classes += [item for item in own if attribute in vars(item)]
+    return tuple(classes)
 
 
 @cache
@@ -73,15 +73,15 @@ def later(package: str) -> Callable[[str], object]:
 
         loader: Any = sys.modules[package].__loader__
         parts = [part for part in ast.parse(loader.get_source(package)).body if isinstance(part, ast.If)]
-        checked = [each for part in parts for each in part.body]
-        imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
-        return {name.name: str(each.module) for each in imports for name in each.names}
+        checked = [statement for part in parts for statement in part.body]
+        imports = [statement for statement in checked if isinstance(statement, ast.ImportFrom)]
+        return {name.name: str(statement.module) for statement in imports for name in statement.names}
 
     def load(name: str) -> object:
         if name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(homes()[name]), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(homes()[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return load

@@ -72,11 +72,11 @@ def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
 def scaled_erfc(x: Floats) -> Floats:
     """Find exp(x^2) erfc(x), to about 1e-13; infinite below -26."""
     middle = np.clip(x, LEAST, SERIES)
-    found = np.exp(middle**2) * np.asarray(_erfc(middle), dtype=float)
+    near = np.exp(middle**2) * np.asarray(_erfc(middle), dtype=float)
     inverse = 1 / (2 * np.maximum(x, SERIES) ** 2)
     series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse * (1 - 7 * inverse)))
     far = series * np.sqrt(2 * inverse / np.pi)
-    return np.asarray(np.where(x > SERIES, far, np.where(x < LEAST, np.inf, found)))
+    return np.asarray(np.where(x > SERIES, far, np.where(x < LEAST, np.inf, near)))
 
 
 def gamma_chance(shape: int, x: float) -> float:

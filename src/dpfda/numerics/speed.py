@@ -65,9 +65,9 @@ def remembered(calls: int) -> Callable[[Callable[Arguments, Result]], Callable[A
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @lru_cache(calls)
         def make(call: _Call[Result]) -> Result:
-            made = call.made()
-            _freeze(made)
-            return made
+            result = call.made()
+            _freeze(result)
+            return result
 
         @wraps(function)
         def answer(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -92,7 +92,7 @@ def _digest(arguments: object) -> bytes:
 
 
 def _write(value: Any, parts: list[bytes]) -> None:
-    """Write the content of an argument, without ambiguity: every part says its kind and its length."""
+    """Write the content of an argument, without ambiguity: every part states its kind and its length."""
     kind = type(value)
     if kind in _PLAIN:
         written = repr(value).encode()
@@ -101,11 +101,11 @@ def _write(value: Any, parts: list[bytes]) -> None:
         parts.append(b"float " + pack("d", value))
     elif kind is tuple or kind is list or kind is dict:
         parts.append(f"{kind.__name__} {len(value)} ".encode())
-        if kind is not dict and all(type(each) is int for each in value):
+        if kind is not dict and all(type(entry) is int for entry in value):
             parts.append(repr(value).encode())
             return
-        for each in value.items() if kind is dict else value:
-            _write(each, parts)
+        for entry in value.items() if kind is dict else value:
+            _write(entry, parts)
     elif kind is np.ndarray and value.dtype.kind in "biuf":
         if value.nbytes > LARGEST:
             raise _UnknownError
@@ -131,7 +131,7 @@ def _name(kind: type[object]) -> bytes | None:
 
 @lru_cache
 def _names(kind: type[object]) -> tuple[str, ...] | None:
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else None
+    return tuple(entry.name for entry in fields(kind)) if is_dataclass(kind) else None
 
 
 def _fields(value: object) -> object:
@@ -150,11 +150,11 @@ def _freeze(value: object) -> None:
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, tuple | list):
-        for each in value:
-            _freeze(each)
+        for entry in value:
+            _freeze(entry)
     elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            _freeze(getattr(value, each.name))
+        for entry in fields(value):
+            _freeze(getattr(value, entry.name))
 
 
 _LOCK = threading.Lock()

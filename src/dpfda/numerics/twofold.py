@@ -80,14 +80,14 @@ class Twofold(Enclosed):
 
     def nearest(self) -> tuple[Integers, Flags]:
         """Nearest integers (n,), and which of them (n,) the enclosures determine."""
-        whole = np.rint(self.high)
+        first = np.rint(self.high)
         # Both numbers are multiples of the last place of the first: the difference is exact.
-        rest = (self.high - whole) + self.low
+        rest = (self.high - first) + self.low
         more = np.rint(rest)
         distance = np.abs(rest - more) + self.radius + UNIT * np.abs(rest)
         decided = (distance < DECIDED) & (np.abs(self.high) < 2.0**61) & (np.abs(more) < 2.0**61)
-        whole, more = (np.where(decided, part, 0.0).astype(np.int64) for part in (whole, more))
-        return whole + more, decided
+        first, more = (np.where(decided, part, 0.0).astype(np.int64) for part in (first, more))
+        return first + more, decided
 
 
 def exactly(value: object) -> Twofold:
@@ -165,8 +165,8 @@ def balls(x: Twofold) -> Any:
     return _ball(x.high, x.low, x.radius)
 
 
-def _from_balls(found: Any) -> Twofold:
-    high, low, radius = (np.asarray(part, dtype=np.float64) for part in _parts(found))
+def _from_balls(enclosures: Any) -> Twofold:
+    high, low, radius = (np.asarray(part, dtype=np.float64) for part in _parts(enclosures))
     return Twofold(high, low, outward(radius))
 
 

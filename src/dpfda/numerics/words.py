@@ -64,9 +64,9 @@ def so_many(count: int, unit: str) -> str:
 
 def with_an_s(text: str) -> str:
     """A text with irregular plurals as if they were regular, as catalogues of sentences have them."""
-    for one, more in IRREGULAR.items():
+    for single, more in IRREGULAR.items():
         if more in text:
-            text = re.sub(rf"\b{more}\b", f"{one}s", text)
+            text = re.sub(rf"\b{more}\b", f"{single}s", text)
     return text
 
 
@@ -97,8 +97,8 @@ def visible(text: str, kept: str = "") -> str:
 
 def legible(written: Read) -> Read:
     """What was read of JSON, with all texts and keys in it `visible`; changed in place, at any depth."""
-    whole = [written]
-    waiting: list[Any] = [whole]
+    root = [written]
+    waiting: list[Any] = [root]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
@@ -113,7 +113,7 @@ def legible(written: Read) -> Read:
                 part[place] = visible(value)
             elif isinstance(value, (dict, list)):
                 waiting.append(value)
-    return whole[0]
+    return root[0]
 
 
 def cell(value: object) -> object:

@@ -77,9 +77,9 @@ class Lazy(Protocol):
 
 def is_cursor(values: object) -> TypeGuard[Cursor]:
     """Whether this is a result of SQLAlchemy, or a cursor of the DB-API on which a query has run."""
-    asked = hasattr(values, "keys") or hasattr(values, "description")
+    queried = hasattr(values, "keys") or hasattr(values, "description")
     # A relation of DuckDB can be fetched from too, but speaks Arrow.
-    return asked and hasattr(values, "fetchmany") and not hasattr(values, "__arrow_c_stream__")
+    return queried and hasattr(values, "fetchmany") and not hasattr(values, "__arrow_c_stream__")
 
 
 def labels_of(cursor: Cursor) -> list[str]:
@@ -128,8 +128,8 @@ def check_footer(stated: FileMetaData) -> None:
 def check_buffers(table: Table | RecordBatch) -> None:
     """Check that no column's buffers end before its rows do.
 
-    Raises pyarrow.ArrowInvalid if one's do. Nothing is said of how text is written: that is a matter of
-    its row alone.
+    Raises pyarrow.ArrowInvalid if one's do. The encoding of text is not checked: it is a matter of its
+    row alone.
     """
     for column in table.columns:
         for part in getattr(column, "chunks", [column]):
@@ -191,13 +191,13 @@ def arrow_numbers(column: ChunkedArray) -> Cells | None:
     """A column of a numeric type as an array, nulls masked; None where its type is another."""
     if str(column.type) not in NUMERIC:
         return None
-    whole = column.cast("uint8") if str(column.type) == "bool" else column
+    plain = column.cast("uint8") if str(column.type) == "bool" else column
     if not column.null_count:
-        numbers: Cells = whole.to_numpy(**COPY)
+        numbers: Cells = plain.to_numpy(**COPY)
         return numbers
     # Through bytes: pyarrow takes bits one at a time.
     lost = column.is_null().cast("uint8").to_numpy(**COPY).view(np.bool_)
-    return np.ma.masked_array(whole.fill_null(0).to_numpy(**COPY), mask=lost)
+    return np.ma.masked_array(plain.fill_null(0).to_numpy(**COPY), mask=lost)
 
 
 def arrow_cells(column: Array | ChunkedArray) -> list[object]:
@@ -264,8 +264,8 @@ def arrow_table(values: object) -> Any:
     message may hold cells and is not shown. Raises MissingExtraError without pyarrow.
     """
     table = _table(values)
-    known = isinstance(table, NamedRows) or CHECKED.get(id(table)) is table
-    if is_arrow_table(table) and not known:
+    checked = isinstance(table, NamedRows) or CHECKED.get(id(table)) is table
+    if is_arrow_table(table) and not checked:
         guarded(lambda: check_buffers(table))
         CHECKED[id(table)] = table
     return table
@@ -324,9 +324,9 @@ def names_in(values: object) -> Sequence[object] | None:
     if is_cursor(values):
         return labels_of(values)
     for name in ("schema", "schema_arrow"):
-        found = getattr(getattr(values, name, None), "names", None)
-        if found is not None and not callable(found):
-            return list(found)
+        names = getattr(getattr(values, name, None), "names", None)
+        if names is not None and not callable(names):
+            return list(names)
     return list(values.columns) if hasattr(values, "columns") else None
 
 
@@ -343,7 +343,7 @@ def blocks_of(source: object) -> Iterator[Any]:
             "something else. Use fit for records that are all at hand."
         )
     if blocks is source:
-        # An iterator of one's own: what it raises is for whoever wrote it.
+        # The caller's own iterator: its errors are the caller's.
         yield from source
         return
     nothing = object()

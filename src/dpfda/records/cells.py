@@ -86,7 +86,10 @@ def _number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
     if issubclass(kind, float):
         return float.__float__(cell)
     if issubclass(kind, int):
-        return _small(int.__int__(cell))
+        integer = int.__int__(cell)
+        if -TOO_LARGE < integer < TOO_LARGE:
+            return float(integer)
+        raise UnreadableCellError(TOO_LARGE_INTEGER)
     if issubclass(kind, np.generic):
         if is_native(cell.dtype) and kind.__module__ == "numpy":
             return _number(cell.item())
@@ -98,12 +101,6 @@ def _number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
     raise UnreadableCellError(NO_NUMBER)
 
 
-def _small(integer: int) -> float:
-    if -TOO_LARGE < integer < TOO_LARGE:
-        return float(integer)
-    raise UnreadableCellError(TOO_LARGE_INTEGER)
-
-
 def _exact_number(cell: Decimal | Fraction) -> float:
     if isinstance(cell, Decimal) and cell.is_infinite():
         return float(cell)
@@ -113,8 +110,8 @@ def _exact_number(cell: Decimal | Fraction) -> float:
         number = math.inf
     if math.isinf(number):
         raise UnreadableCellError(TOO_LARGE_NUMBER)
-    whole = cell.as_tuple().exponent == 0 if isinstance(cell, Decimal) else cell.denominator == 1
-    if whole and abs(number) >= TOO_LARGE:
+    integral = cell.as_tuple().exponent == 0 if isinstance(cell, Decimal) else cell.denominator == 1
+    if integral and abs(number) >= TOO_LARGE:
         raise UnreadableCellError(TOO_LARGE_INTEGER)
     return number
 
@@ -211,11 +208,11 @@ def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
         return None
     try:
         plain = [Dates(ISO)._moment(label) for label in labels] if zoned == {True} else labels
-        found = np.array(plain, dtype="M8[us]")
+        dates = np.array(plain, dtype="M8[us]")
     except (ValueError, OverflowError):
         return None
-    first = str(found[0]).removesuffix(".000000").replace("T", " ").removesuffix(" 00:00:00")
-    return (found - found[0]) / np.timedelta64(1, "D"), f"days since {first}{' UTC' * zoned.pop()}"
+    first = str(dates[0]).removesuffix(".000000").replace("T", " ").removesuffix(" 00:00:00")
+    return (dates - dates[0]) / np.timedelta64(1, "D"), f"days since {first}{' UTC' * zoned.pop()}"
 
 
 @dataclass(frozen=True)
@@ -288,5 +285,5 @@ class Dates:
         text = text.strip()
         if not text.isascii():
             raise ValueError
-        found = datetime.fromisoformat(text) if self.form == ISO else datetime.strptime(text, self.form)
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+        moment = datetime.fromisoformat(text) if self.form == ISO else datetime.strptime(text, self.form)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

@@ -88,10 +88,10 @@ def read_examples(
     return TableColumns(
         numbers=table.numbers[:, : len(inputs)],
         labels=beside | ({"groups": objects(table.labels[-1])} if units else {}),
-        matched=tuple(chosen[each] for each in inputs),
+        matched=tuple(chosen[column] for column in inputs),
         lines=table.lines,
         header=source.labels,
-        columns=tuple(source.labels[each] for each in inputs),
+        columns=tuple(source.labels[column] for column in inputs),
     )
 
 
@@ -99,12 +99,12 @@ def _matches(labels: Sequence[str], patterns: Sequence[str], taken: set[int]) ->
     """Positions of input columns, with the first pattern that each matches."""
     chosen: dict[int, int] = {}
     for number, pattern in enumerate(patterns):
-        found = matching(labels, pattern, "input")
+        places = matching(labels, pattern, "input")
         if pattern not in labels:
-            found = [place for place in found if place not in taken]
-        if not found or taken & set(found):
+            places = [place for place in places if place not in taken]
+        if not places or taken & set(places):
             words = "match a column that is not target or privacy unit"
             raise ParameterError("input", words, repr(pattern))
-        for place in found:
+        for place in places:
             chosen.setdefault(place, number)
     return chosen

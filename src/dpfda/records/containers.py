@@ -108,9 +108,9 @@ def _converted(values: object) -> object:
         )
     stated = getattr(values, "dtype", None)
     if isinstance(stated, np.dtype):
-        found = values.__array__()
-        if found.dtype == stated:
-            return found
+        array = values.__array__()
+        if array.dtype == stated:
+            return array
     if getattr(values, "ndim", 1) == 1 and isinstance(values, Sized) and isinstance(values, Iterable):
         return list(values)
     return values.__array__()
@@ -131,8 +131,8 @@ def refuse_kinds(values: object, name: str = "X") -> None:
         for kind in map(str, values.schema.types):
             if kind.startswith(("date", "time", "duration")):
                 _refuse_kind(np.dtype("M8[s]"), name)
-    found = getattr(values, "dtypes", None)
-    dtypes = list(found) if found is not None and np.ndim(found) == 1 else [found]
+    stated = getattr(values, "dtypes", None)
+    dtypes = list(stated) if stated is not None and np.ndim(stated) == 1 else [stated]
     dtypes.append(getattr(values, "dtype", None))
     for dtype in dtypes:
         _refuse_kind(dtype, name)
@@ -207,7 +207,7 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
 
 
 def check_dimensions(shape: tuple[int, ...], name: str = "X", more: str = "") -> None:
-    """Refuse what is no matrix with a row; `more` is told beside."""
+    """Refuse what is no matrix with a row; `more` is added to the message."""
     if len(shape) in (1, 2) and shape[0] == 0:
         raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
     if len(shape) != 2:
@@ -251,14 +251,14 @@ def rows_of(rows: Column, shape: tuple[int, ...] | None, invalid: str, name: str
         shape = (0 if first is None else len(first),)
     matrix = np.empty((len(rows), int(np.prod(shape))))
     for number in range(len(rows)):
-        found = _record(rows[number], shape)
-        if found is None:
+        record = _record(rows[number], shape)
+        if record is None:
             raise DataError(
                 f"{name} must be a matrix of numbers with rows of one length; found $place of "
                 "another shape than the first. Pass one record a row, NaN for missing values.",
                 place=Location(number),
             )
-        matrix[number], offence = found
+        matrix[number], offence = record
         if offence is not None and invalid == "refuse":
             place, kind = offence
             raise _unreadable(name, kind, number, place, "one record a row, NaN for missing values")
@@ -340,8 +340,8 @@ def cells_of(values: object) -> Column | None:  # noqa: PLR0911 - a table of typ
             return arrow_cells(getattr(values, "array", values).__arrow_array__())
         return list(values)
     if (door := door_of(values)) is not None:
-        held = door.cells(values)
-        return None if held is values else cells_of(held)
+        column_cells = door.cells(values)
+        return None if column_cells is values else cells_of(column_cells)
     if isinstance(values, Sequence):
         return list(values)
     if hasattr(values, "__array__") and hasattr(values, "shape"):
@@ -354,17 +354,17 @@ def cells_in(values: object, name: str) -> Column:
     """A column of cells, one a record: an array (n,) or a list. Raises DataError if it is no column."""
     cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
     if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
-        found = f"shape {getattr(values if cells is None else cells, 'shape', ())}"
+        shape = f"shape {getattr(values if cells is None else cells, 'shape', ())}"
         if isinstance(values, str):
-            found = "a word, but no table with columns that have names"
+            shape = "a word, but no table with columns that have names"
         remedy = "Pass an array (n,), a list or one column of a table."
         what = "label" if name in ("groups", "y") else "value"
-        raise DataError(f"{name} must hold one {what} a record; found {found}. {remedy}")
+        raise DataError(f"{name} must hold one {what} a record; found {shape}. {remedy}")
     return cells
 
 
 def cells_taken(cells: Column, rows: Cells) -> Column:
-    """Those of these records."""
+    """The cells of some records."""
     return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows.tolist()]
 
 
@@ -386,9 +386,9 @@ def _numbers(values: object, name: str, as_it_lies: bool = False) -> tuple[Cells
         wide = cells.dtype.kind in "iu" and cells.dtype.itemsize == WIDEST
         if as_it_lies and is_plain(cells) and is_native(cells.dtype) and not wide:
             return cells, None
-        found = _record(cells, cells.shape)
-        if found is not None:
-            return found
+        record = _record(cells, cells.shape)
+        if record is not None:
+            return record
     return numbers_in(cells)
 
 
@@ -404,14 +404,14 @@ def _native_column(values: object) -> Cells | None:
 
 def _series_numbers(values: Series) -> Cells | None:
     # A series makes others of itself, which takes longer than a short column.
-    dtype, held = values.dtype, values.array if hasattr(values, "array") else values
+    dtype, array = values.dtype, values.array if hasattr(values, "array") else values
     if hasattr(dtype, "pyarrow_dtype"):
-        return arrow_numbers(held.__arrow_array__())
+        return arrow_numbers(array.__arrow_array__())
     if type(dtype).__module__.partition(".")[0] == "pandas" and str(dtype) in NULLABLE:
-        lost = np.asarray(held.isna())
+        lost = np.asarray(array.isna())
         if not lost.any():
-            return np.asarray(held.to_numpy(dtype=dtype.numpy_dtype))
-        return np.ma.masked_array(held.to_numpy(dtype=dtype.numpy_dtype, na_value=0), mask=lost)
+            return np.asarray(array.to_numpy(dtype=dtype.numpy_dtype))
+        return np.ma.masked_array(array.to_numpy(dtype=dtype.numpy_dtype, na_value=0), mask=lost)
     return None
 
 

@@ -126,9 +126,9 @@ def table_rows(
     parts = np.floor(np.ldexp(np.where(usable[:, None], weights, 0.0), weight)).astype(np.int64)
     parts //= np.maximum(sizes, 1)[:, None]
     numbers = [np.ones(len(weights)), *(2 * squares.T**2 - 1), *_averages(shares, cells)]
-    one = 2.0**value
-    found = [np.clip(np.rint(np.ldexp(np.clip(row, -1.0, 1.0), value)), -one, one) for row in numbers]
-    table = np.where(usable[:, None], np.stack(found, axis=1), 0.0)
+    unit = 2.0**value
+    rows = [np.clip(np.rint(np.ldexp(np.clip(row, -1.0, 1.0), value)), -unit, unit) for row in numbers]
+    table = np.where(usable[:, None], np.stack(rows, axis=1), 0.0)
     return parts, table.astype(np.int64)
 
 

@@ -158,7 +158,7 @@ class TextFile:
         with_dates = frozenset(() if stated.dates is None else dated)
         columns = Columns(self, tuple(numbers), tuple(labels), stated.invalid, with_dates, stated.dates)
         values, places = array("d"), array("q")
-        found: list[list[object]] = [[] for _ in labels]
+        label_columns: list[list[object]] = [[] for _ in labels]
         line = self.first
         try:
             with _opened(self.path) as (stream, raw):
@@ -168,7 +168,7 @@ class TextFile:
                     part, count = read_chunk(chunk, columns, line)
                     values.frombytes(part.numbers.reshape(-1).view(np.uint8).data)
                     places.frombytes(cast(Integers, part.lines).view(np.uint8).data)
-                    for column, more in zip(found, part.labels, strict=True):
+                    for column, more in zip(label_columns, part.labels, strict=True):
                         column.extend(more)
                     line += count
                     if stated.progress is not None:
@@ -176,7 +176,7 @@ class TextFile:
         except BROKEN_FILE:
             raise _broken(self.path) from None
         lines = buffered(places)
-        return Table(buffered(values).reshape(lines.size, len(numbers)), found, lines)
+        return Table(buffered(values).reshape(lines.size, len(numbers)), label_columns, lines)
 
 
 @dataclass(frozen=True)
@@ -237,23 +237,23 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
     """The delimiter that is in the header, outside quotes; else OrientationError."""
     bare = re.sub('"[^"]*"', "", line)
     candidates = ",;\t".replace(notation.decimal, "")
-    found = [delimiter for delimiter in candidates if delimiter in bare]
-    if tabs and "\t" in found:
+    present = [delimiter for delimiter in candidates if delimiter in bare]
+    if tabs and "\t" in present:
         return "\t"
-    if len(found) > 1:
+    if len(present) > 1:
         names = {",": "commas", ";": "semicolons", "\t": "tabs"}
         raise OrientationError(
             "The header must hold one delimiter: comma, semicolon or tab; found "
-            f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
+            f"{' and '.join(names[delimiter] for delimiter in present)}. Put labels that hold a "
             "delimiter in quotes; where commas are decimal signs, say so with $decimal.",
         )
-    if not found and notation.decimal in bare:
+    if not present and notation.decimal in bare:
         raise OrientationError(
             "The header must hold semicolons or tabs between columns where commas are decimal signs, "
             "with decimal=',' (--decimal ','); found commas alone. Save the file with semicolons, or "
             "with decimal points and without that option; put labels that hold a comma in quotes."
         )
-    return found[0] if found else candidates[0]
+    return present[0] if present else candidates[0]
 
 
 def _pointed(label: str, notation: Notation) -> str:
@@ -293,8 +293,8 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
         easy[easy] = ~np.isposinf(together.numbers).any(axis=1)
     for i in np.flatnonzero(records & ~easy):
         line = raw[starts[i] : starts[i + 1]].tobytes()
-        numbers[i], found = read_line(line, columns, first + int(i))
-        for column, label in zip(labels, found, strict=True):
+        numbers[i], line_labels = read_line(line, columns, first + int(i))
+        for column, label in zip(labels, line_labels, strict=True):
             column[i] = label
     lines = first + np.flatnonzero(records)
     return Table(numbers[records], [column[records].tolist() for column in labels], lines), records.size
@@ -304,17 +304,16 @@ def _read_together(
     chunk: Bytes, starts: Integers, easy: Flags, columns: Columns, layout: Layout
 ) -> Table | None:
     """The records of the plain lines; a date that cannot be read is infinite."""
-    kept = kept_bytes(chunk, starts, easy)
-    read = read_plain(kept, layout, int(np.diff(starts)[easy].max()))
+    read = read_plain(kept_bytes(chunk, starts, easy), layout, int(np.diff(starts)[easy].max()))
     if read is None or len(read[0]) != np.count_nonzero(easy):
         return None
-    found, texts = read
-    numbers = found
+    read_numbers, texts = read
+    numbers = read_numbers
     if columns.numbers != layout.numbers:
-        numbers = np.empty((len(found), len(columns.numbers)))
+        numbers = np.empty((len(read_numbers), len(columns.numbers)))
         for target, position in enumerate(columns.numbers):
             if position in layout.numbers:
-                numbers[:, target] = found[:, layout.numbers.index(position)]
+                numbers[:, target] = read_numbers[:, layout.numbers.index(position)]
             else:
                 numbers[:, target] = _dated(texts[layout.texts.index(position)], columns, position)
     labels = [
@@ -327,10 +326,10 @@ def _read_together(
 def _dated(texts: ChunkedArray, columns: Columns, position: int) -> Floats:
     """A column of dates, infinite where a cell is none; each spelling is read once."""
     encoded = texts.combine_chunks().dictionary_encode()
-    known = np.array(
+    days = np.array(
         [_date_or_infinity(text, columns, position) for text in encoded.dictionary.to_pylist()]
     )
-    return np.asarray(known[encoded.indices.to_numpy()], dtype=np.float64)
+    return np.asarray(days[encoded.indices.to_numpy()], dtype=np.float64)
 
 
 def _date_or_infinity(text: str, columns: Columns, position: int) -> float:
@@ -370,10 +369,10 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
             f" must have a cell for each of the {len(header)} labels of the header; found "
             f"{so_many(len(cells), 'cell')}. {SHORT if len(cells) < len(header) else LONG}"
         )
-    found = []
+    numbers = []
     for position in columns.numbers:
         try:
-            found.append(columns.number(cells[position], position))
+            numbers.append(columns.number(cells[position], position))
         except UnreadableCellError as kind:
             what = "date" if position in columns.dated else "number"
             written = COMMAS if "decimal comma" in str(kind) else ""
@@ -385,7 +384,7 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
                 "missing value, as in $na; or name another column.",
                 na=["'k.A.'"],
             ) from None
-    return found
+    return numbers
 
 
 def _line_label(cells: list[str], columns: Columns, position: int, number: int) -> str | None:

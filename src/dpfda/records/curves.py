@@ -79,18 +79,18 @@ def curves_from_array(
     """
     choice(missing, "missing", ("refuse", "complete"))
     choice(invalid, "invalid", ("refuse", "repair"))
-    given = matrix_of(values, invalid)
-    check_orientation(given.shape, grid_points.size)
-    if not copied and given.dtype == np.float64 and is_direct(given) and _is_finite(given):
-        return Curves(given, np.ones(given.shape[0], dtype=np.bool_))
-    matrix = doubles(given)
+    cells = matrix_of(values, invalid)
+    check_orientation(cells.shape, grid_points.size)
+    if not copied and cells.dtype == np.float64 and is_direct(cells) and _is_finite(cells):
+        return Curves(cells, np.ones(cells.shape[0], dtype=np.bool_))
+    matrix = doubles(cells)
     if missing == "complete":
         matrix = _completed(matrix, grid_points)
     usable = np.asarray(np.isfinite(matrix).all(axis=1))
     if not usable.all():
         if invalid == "refuse":
             fills = fills and missing == "refuse"
-            refuse_unusable(given if given.dtype.kind in "iu" else matrix, first_row, fills)
+            refuse_unusable(cells if cells.dtype.kind in "iu" else matrix, first_row, fills)
         matrix[~usable] = 0.0
     return Curves(matrix, usable)
 
@@ -141,7 +141,7 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
 
 # What is offered where records have an axis along which gaps can be filled.
 FILL = "$missing to fill gaps within a record, or "
-# What it does to the result is said where it is offered.
+# What it does to the result is documented with the parameter.
 REPLACE = "$invalid to replace each such record by a fixed public one, which draws the result to it"
 
 
@@ -172,25 +172,25 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     The result has norm one by construction, so the l2 bound 1 is public. A curve without shape (flat
     to rounding) becomes unusable, that is, the fixed public element.
     """
-    rows, (whole, flat) = curves.values, shape_limits(weights)
+    rows, (total, flat) = curves.values, shape_limits(weights)
     with np.errstate(all="ignore"):
-        centered, means, squares = _centered(rows, weights, whole)
+        centered, means, squares = _centered(rows, weights, total)
         extreme = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE)))
         if extreme.size:
             # Divided by the record's power of two, the squares of any numbers are finite and not lost.
             some = rows[extreme]
             scaled = np.ldexp(some, -np.frexp(np.max(np.abs(some), axis=1))[1][:, None])
-            centered[extreme], means[extreme], squares[extreme] = _centered(scaled, weights, whole)
+            centered[extreme], means[extreme], squares[extreme] = _centered(scaled, weights, total)
         norms = np.sqrt(squares)
         shaped = np.asarray(norms > flat * np.abs(means))
-        made = centered * np.where(shaped, 1.0 / norms, np.nan)[:, None]
+        shapes = centered * np.where(shaped, 1.0 / norms, np.nan)[:, None]
     shaped &= curves.usable
-    return Curves(np.where(shaped[:, None], made, 0.0), shaped)
+    return Curves(np.where(shaped[:, None], shapes, 0.0), shaped)
 
 
-def _centered(rows: Floats, weights: Floats, whole: float) -> tuple[Floats, Floats, Floats]:
-    """Records minus their means, these means, and the squares of the norms of what is left."""
-    means = lane_sums(rows * weights) / whole
+def _centered(rows: Floats, weights: Floats, total: float) -> tuple[Floats, Floats, Floats]:
+    """Records minus their means, these means, and the squared norms of the differences."""
+    means = lane_sums(rows * weights) / total
     centered = rows - means[:, None]
     return centered, means, square_lengths(centered, weights)
 
@@ -242,8 +242,8 @@ def order_by_unit(codes: Integers) -> Integers:
 
 def shape_limits(weights: Floats) -> tuple[float, float]:
     """The sum of quadrature weights, and up to which norm deviations from a mean of one are no shape."""
-    whole = float(lane_sums(weights[None, :])[0])
-    return whole, FLAT * math.sqrt(whole)
+    total = float(lane_sums(weights[None, :])[0])
+    return total, FLAT * math.sqrt(total)
 
 
 def fill_gaps(rows: Floats, grid: Floats) -> None:

@@ -108,8 +108,8 @@ class Tasks:
             starts = range(0, len(level), FAN_IN)
             level = [self.put((join, level[start : start + FAN_IN])) for start in starts]
         graph = HighLevelGraph.from_collections(self._name, self._graph, dependencies=self._blocks)
-        whole = Delayed(level[0], graph, layer=self._name)  # type: ignore[no-untyped-call]
-        result: tuple[Part] = compute(whole)  # type: ignore[no-untyped-call]
+        root = Delayed(level[0], graph, layer=self._name)  # type: ignore[no-untyped-call]
+        result: tuple[Part] = compute(root)  # type: ignore[no-untyped-call]
         return result[0]
 
 
@@ -146,7 +146,7 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
         from dask.delayed import delayed
 
         together = delayed(partial(_named, tuple(labels)))
-        columns = [along(data, column, each) for each, column in labels.items()]
+        columns = [along(data, column, key) for key, column in labels.items()]
         return [together(*row) for row in zip(*columns, strict=True)]
     if not is_dask(labels):
         if rows_of(data) != len(labels):
@@ -157,8 +157,8 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
             )
         cells = cells_in(labels, name)
         if not (isinstance(cells, np.ndarray) and is_plain(cells) and is_native(cells.dtype)):
-            found, cells = cells, np.empty(len(labels), dtype=object)
-            for row, cell in enumerate(found):
+            listed, cells = cells, np.empty(len(labels), dtype=object)
+            for row, cell in enumerate(listed):
                 cells[row] = None if cell is np.ma.masked else cell
         labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
     elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():

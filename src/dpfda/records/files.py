@@ -1,4 +1,4 @@
-"""Curves out of CSV and Parquet files: which columns are what, and what cannot be told.
+"""Curves out of CSV and Parquet files: which columns are what, and what stays ambiguous.
 
 Messages name lines of a text file (rows of a Parquet file) and columns, never the text of a cell.
 """
@@ -317,9 +317,9 @@ def _long_layout(
     id: str | None, time: str | None, value: str | None, columns: object
 ) -> tuple[str, str, str] | None:
     """The labels of the long layout, None where the layout is wide."""
-    given = {"id": id, "time": time, "value": value}
-    lacking = [name for name, label in given.items() if label is None]
-    if len(lacking) == len(given):
+    labels = {"id": id, "time": time, "value": value}
+    lacking = [name for name, label in labels.items() if label is None]
+    if len(lacking) == len(labels):
         return None
     if id is None or time is None or value is None:
         words = "be given together (long layout) or not at all (wide layout)"
@@ -375,12 +375,12 @@ def _grid(
         date_grid(labels, source.stated.dates)
         dates = source.stated.dates.since(labels[0] if since is None else since)
         return date_grid(labels, dates), dates.describe()
-    found = grid_points(source.labels, chosen)
+    numbers = grid_points(source.labels, chosen)
     if stated is not None:
-        return same_grid(stated, found, len(chosen)), "stated"
-    if found is None:
+        return same_grid(stated, numbers, len(chosen)), "stated"
+    if numbers is None:
         return None, "words"
-    return found, "clock" if are_times(labels) else "header"
+    return numbers, "clock" if are_times(labels) else "header"
 
 
 def _read_long(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Held: TypeAlias = tuple[Mapping[str, Sequence[object]], metadata_container]
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
-# By which function of pyreadstat each is read.
+# The function of pyreadstat that reads each.
 STATISTICS = {
     ".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por",
     ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport",
@@ -95,8 +95,8 @@ class CellFile:
         for target, place in enumerate(numbers):
             dates, of_file = stated.dates if place in dated else None, self.moments.get(place)
             read = partial(_number, notation=stated.notation, dates=dates, of_file=of_file)
-            values[:, target], found = each_number(columns[target], read)
-            wrong |= {(row, target): kind for row, kind in found.items()}
+            values[:, target], unreadable = each_number(columns[target], read)
+            wrong |= {(row, target): kind for row, kind in unreadable.items()}
         settle(values, wrong, [self.header[place] for place in numbers], 0, stated)
         named = [
             [label_of(cell, stated.notation) for cell in column] for column in columns[len(numbers) :]
@@ -145,9 +145,9 @@ def open_spreadsheet(path: Path) -> CellFile:
         raise DataError(f"{path.name} must be a spreadsheet; found one that cannot be read.") from None
     filled = [sheet for sheet in sheets if sheet]
     if len(filled) != 1:
-        found = f"{len(filled)} that do" if filled else "none that does"
+        number = f"{len(filled)} that do" if filled else "none that does"
         raise DataError(
-            f"{path.name} must hold one sheet with cells; found {found}. Save the sheet as a file of "
+            f"{path.name} must hold one sheet with cells; found {number}. Save the sheet as a file of "
             "its own."
         )
     first, *rows = filled[0]
@@ -168,11 +168,11 @@ def _sheets(path: Path) -> Iterator[Iterator[list[tuple[bytes, bytes]]]]:
 
 
 def _addresses(sheet: IO[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
-    kept = b""
+    rest = b""
     while piece := sheet.read(PIECE):
-        yield ADDRESS.findall(kept + piece)
+        yield ADDRESS.findall(rest + piece)
         # One may begin in this piece and end in the next.
-        kept = piece[-LONGEST:]
+        rest = piece[-LONGEST:]
 
 
 def _absurd(addresses: Iterator[list[tuple[bytes, bytes]]]) -> bool:
@@ -182,8 +182,7 @@ def _absurd(addresses: Iterator[list[tuple[bytes, bytes]]]) -> bool:
         columns |= {letters for letters, _ in some}
         rows = max(rows, *map(int, {row for _, row in some}), 0)
         filled += len(some)
-    wide = max(_place(name.upper()) for name in columns)
-    return rows * wide > SPARSE * filled + ANYWAY
+    return rows * max(_place(name.upper()) for name in columns) > SPARSE * filled + ANYWAY
 
 
 def _place(letters: bytes) -> int:
@@ -215,10 +214,10 @@ def open_statistics(path: Path) -> CellFile:
 
     read: Callable[..., Held] = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
 
-    def opened(**asked: object) -> Held:
+    def opened(**options: object) -> Held:
         try:
             # Moments stay numbers: one that is too far for a date would make all of the file unreadable.
-            return read(str(path), output_format="dict", disable_datetime_conversion=True, **asked)
+            return read(str(path), output_format="dict", disable_datetime_conversion=True, **options)
         except Exception:
             # Its own message may hold what the file does.
             words = f"{path.name} must be a file of Stata, SPSS or SAS; found one that cannot be read."
@@ -235,8 +234,8 @@ def open_statistics(path: Path) -> CellFile:
 
     def columns(places: Sequence[int]) -> list[list[object]]:
         names = [header[place] for place in places]
-        held, _ = opened(usecols=list(dict.fromkeys(names)))
-        return [list(held[name]) for name in names]
+        cells, _ = opened(usecols=list(dict.fromkeys(names)))
+        return [list(cells[name]) for name in names]
 
     return CellFile(header, columns, moments)
 

@@ -94,10 +94,10 @@ class Container(Kept):
         if self.door is not None or type(self.given) in PLAIN:
             return None
         # What does not say them is read.
-        said = names_in(self.given) if is_tabular(self.given) else None
-        if said is None and is_arrow_table(self.table):
-            said = list(self.table.column_names)
-        return list(self.table.columns) if said is None and hasattr(self.table, "columns") else said
+        names = names_in(self.given) if is_tabular(self.given) else None
+        if names is None and is_arrow_table(self.table):
+            names = list(self.table.column_names)
+        return list(self.table.columns) if names is None and hasattr(self.table, "columns") else names
 
     @cached_property
     def words(self) -> Sequence[str]:
@@ -131,8 +131,8 @@ class Container(Kept):
         """What it calls its variables and values, by the keys of a domain's labels. Public."""
         if self.door is None:
             return {"domain": self.dated[1]} if self.dated else {}
-        found = self.door.words(self.given)
-        return {key: str(name) for key, name in found.items() if name is not None}
+        words = self.door.words(self.given)
+        return {key: str(name) for key, name in words.items() if name is not None}
 
     def apart(self) -> tuple[Any, Any]:
         """The columns but the unit's, and the unit's.
@@ -190,8 +190,8 @@ class Container(Kept):
         values, own = self.apart() if self.labels else (self.table, self.groups)
         refuse_kinds(values)
         if self.door is not None:
-            found = self.door.curves(values, own, stated)
-            return found._replace(values=opened(found.values))
+            handed = self.door.curves(values, own, stated)
+            return handed._replace(values=opened(handed.values))
         if not self.labels:
             return Handed(values if self.on_cluster else opened(values), own)
         if stated is not None:
@@ -261,10 +261,10 @@ def _check_order(X: object, groups: object) -> None:
 
 def _point_out(words: Sequence[str]) -> None:
     """Warn of columns that look like the name of a person, in one line."""
-    if found := identifiers(words):
+    if named := identifiers(words):
         warnings.warn(
-            f"The column {found[0]!r} looks like an identifier and is read as a number of each record: "
-            f"if it names the person, pass groups={found[0]!r}; else leave it out of X.",
+            f"The column {named[0]!r} looks like an identifier and is read as a number of each record: "
+            f"if it names the person, pass groups={named[0]!r}; else leave it out of X.",
             UserWarning,
             stacklevel=2,
         )

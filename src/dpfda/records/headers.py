@@ -175,7 +175,7 @@ def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | Non
 
 
 def says_header(columns: str | Sequence[str] | None) -> bool:
-    """Whether it was said that there is a header line: all columns were asked for, or each by its label.
+    """Whether a header line was stated: all columns were named, or each by its label.
 
     A pattern such as ``'[0-9]*'`` says nothing: it also selects one person's values.
     """
@@ -283,7 +283,7 @@ def increasing_dates(grid: Floats) -> Floats:
     return grid
 
 
-def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
+def same_grid(stated: Floats, numbers: Floats | None, columns: int) -> Floats:
     """The grid that is stated for these columns, where the labels do not speak against it.
 
     Raises ParameterError if it has another number of points, or the labels are numbers and differ from
@@ -292,11 +292,11 @@ def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
     if stated.size != columns:
         words = f"have a point for each of the {columns} columns of the curve"
         raise ParameterError("grid", words, f"{stated.size} points")
-    if found is not None and not np.allclose(stated, found, rtol=1e-9, atol=0.0):
+    if numbers is not None and not np.allclose(stated, numbers, rtol=1e-9, atol=0.0):
         raise ParameterError(
             "grid", "agree with the numbers in the header", "another grid", "Leave it out."
         )
-    return stated if found is None else found
+    return stated if numbers is None else numbers
 
 
 def identifiers(labels: Sequence[str], used: Sequence[str] = ()) -> list[str]:
@@ -385,7 +385,7 @@ def _check_counters(labels: Sequence[str]) -> None:
     if len(_families(labels)) != 1:
         return
     counters = [COUNTER.findall(label) for label in labels]
-    if any(len(found) != 1 for found in counters):
+    if any(len(digits) != 1 for digits in counters):
         return
     if not all(float(a[0]) < float(b[0]) for a, b in pairwise(counters)):
         raise OrientationError(

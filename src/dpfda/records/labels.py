@@ -179,7 +179,7 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
             first.setdefault(readable, row)
         keys.append(key)
     if first and invalid == "refuse":
-        # Another type goes first, wherever it stands: what is said does not depend on the order of rows.
+        # Another type goes first, wherever it stands: the message does not depend on the order of rows.
         if False in first:
             raise DataError(
                 f"{name} must hold words, numbers or dates; found labels of another type, first in "
@@ -211,16 +211,16 @@ def label_marks(labels: object, invalid: str = "refuse") -> Integers:
     """
     cells = cells_in(labels, "groups")
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "bi":
-        whole = np.zeros((len(cells), 2), dtype=np.int64)
-        whole[:, 0] = cells
-        return whole
+        integers = np.zeros((len(cells), 2), dtype=np.int64)
+        integers[:, 0] = cells
+        return integers
     keys = read_keys(cells, "groups", invalid)
-    codes, known = numbered(keys), dict.fromkeys(keys)
-    texts = ("/" + key if type(key) is str else "/".join(key_order(key)) for key in known)
+    codes, distinct = numbered(keys), dict.fromkeys(keys)
+    texts = ("/" + key if type(key) is str else "/".join(key_order(key)) for key in distinct)
     hashed = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16) for text in texts)
-    marks = np.frombuffer(b"".join(each.digest() for each in hashed), "<i8").reshape(-1, 2).copy()
+    marks = np.frombuffer(b"".join(digest.digest() for digest in hashed), "<i8").reshape(-1, 2).copy()
     marks[:, 1] |= 1
-    for row, key in enumerate(known):
+    for row, key in enumerate(distinct):
         if type(key) is int and -(2**63) <= key < 2**63:
             marks[row] = key, 0
     return marks[codes]
@@ -232,9 +232,9 @@ def numbers_of_marks(marks: Integers) -> Integers:
         return _ranked(marks[:, 0])
     order = np.lexsort(marks.T)
     new = np.any(marks[order[1:]] != marks[order[:-1]], axis=1)
-    made = np.empty(len(marks), dtype=np.int64)
-    made[order] = np.append(0, np.cumsum(new))
-    return made
+    numbers = np.empty(len(marks), dtype=np.int64)
+    numbers[order] = np.append(0, np.cumsum(new))
+    return numbers
 
 
 def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: bool = True) -> Integers:

@@ -303,9 +303,9 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
     lines = pa.Array.from_buffers(
         pa.large_binary(), starts.size - 1, [None, pa.py_buffer(starts), pa.py_buffer(chunk)]
     )
-    found = compute.match_substring_regex(lines, pattern=pattern)
+    matches = compute.match_substring_regex(lines, pattern=pattern)
     # By this road pyarrow does not load pandas, which takes longer than a small file.
-    matched: Flags = np.from_dlpack(found.cast(pa.uint8())).view(np.bool_)
+    matched: Flags = np.from_dlpack(matches.cast(pa.uint8())).view(np.bool_)
     delimiters = np.searchsorted(np.flatnonzero(chunk == ord(layout.delimiter)), starts)
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
@@ -344,9 +344,9 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
     return numbers, [table.column(str(i)) for i in layout.texts]
 
 
-def kept_bytes(chunk: Bytes, starts: Integers, kept: Flags) -> Bytes:
+def kept_bytes(chunk: Bytes, starts: Integers, lines: Flags) -> Bytes:
     """The bytes of the lines that are kept."""
-    return chunk if kept.all() else chunk[np.repeat(kept, np.diff(starts))]
+    return chunk if lines.all() else chunk[np.repeat(lines, np.diff(starts))]
 
 
 def positions_in(chosen: Sequence[int]) -> tuple[int, ...]:

@@ -65,12 +65,12 @@ class Observations(Private):
         total = np.zeros(cells.size * corners)
         for start in range(0, self.codes.size, BLOCK):
             rows = slice(start, start + BLOCK)
-            kept = self.usable[rows]
-            value, time = self.values[rows][kept], doubles(self.times[rows])[kept]
-            whole = (unit // sizes[self.codes[rows][kept]]).astype(np.float64)
+            usable = self.usable[rows]
+            value, time = self.values[rows][usable], doubles(self.times[rows])[usable]
+            weight = (unit // sizes[self.codes[rows][usable]]).astype(np.float64)
             place = cells.index(time.reshape(value.size, cells.dimensions)) * corners
             parts = (
-                [(value.astype(np.int64), whole)] if bounds is None else _spread(value, whole, bounds)
+                [(value.astype(np.int64), weight)] if bounds is None else _spread(value, weight, bounds)
             )
             for corner, part in parts:
                 total += np.bincount(place + corner, part, total.size)
@@ -105,9 +105,9 @@ class Observations(Private):
             curve = np.cumsum(begins[rows]) - 1
             # Curves of one unit are added up before anything is shared out.
             starts = np.flatnonzero(np.diff(codes[rows][begins[rows]], prepend=-1))
-            pairs, whole = _products(curve, place[rows], values[rows], cells.size)
-            total[:-1] += _corners(unit, *(np.add.reduceat(each, starts) for each in pairs))
-            total[-1:] += _corners(squares, *(np.add.reduceat(each, starts) for each in whole))
+            pairs, square_sums = _products(curve, place[rows], values[rows], cells.size)
+            total[:-1] += _corners(unit, *(np.add.reduceat(column, starts) for column in pairs))
+            total[-1:] += _corners(squares, *(np.add.reduceat(column, starts) for column in square_sums))
         return [int(share) for share in total.ravel()]
 
 
@@ -135,19 +135,19 @@ def _products(
 def _corners(unit: int, count: Floats, products: Floats) -> Floats:
     """Sums (cells, 2) of the corners, from numbers and sums of products (units, cells)."""
     # The floors add up to a whole number that exceeds the unit by rounding at most, so not at all.
-    whole = np.floor(unit * (count / np.maximum(count.sum(axis=1, keepdims=True), 1.0)))
+    shares = np.floor(unit * (count / np.maximum(count.sum(axis=1, keepdims=True), 1.0)))
     mean = np.clip(products / np.maximum(count, 1.0), -1.0, 1.0)
-    upper = np.minimum(np.floor(whole * ((1 + mean) / 2)), whole)
-    return np.stack([(whole - upper).sum(axis=0), upper.sum(axis=0)], axis=1)
+    upper = np.minimum(np.floor(shares * ((1 + mean) / 2)), shares)
+    return np.stack([(shares - upper).sum(axis=0), upper.sum(axis=0)], axis=1)
 
 
-def _spread(value: Floats, whole: Floats, bounds: tuple[float, float]) -> Iterable[tuple[int, Floats]]:
+def _spread(value: Floats, shares: Floats, bounds: tuple[float, float]) -> Iterable[tuple[int, Floats]]:
     """The three corners, and what each gets of shares (n,): whole numbers that add up to them."""
     lower, upper = bounds
     scaled = np.clip((np.clip(value, lower, upper) - lower) / (upper - lower), 0.0, 1.0)
-    last = np.floor(whole * (scaled * scaled))
-    middle = np.minimum(np.floor(whole * (2 * scaled * (1 - scaled))), whole - last)
-    return enumerate((whole - last - middle, middle, last))
+    last = np.floor(shares * (scaled * scaled))
+    middle = np.minimum(np.floor(shares * (2 * scaled * (1 - scaled))), shares - last)
+    return enumerate((shares - last - middle, middle, last))
 
 
 def observations_from_long(
@@ -185,9 +185,9 @@ def observations_from_array(values: object, grid: Floats, groups: object, invali
         out.
     Raises DataError or OrientationError with row and column of the first offence, never its value.
     """
-    given = matrix_of(values, invalid)
-    check_orientation(given.shape, grid.size)
-    matrix = doubles(given)
+    cells = matrix_of(values, invalid)
+    check_orientation(cells.shape, grid.size)
+    matrix = doubles(cells)
     usable = np.isfinite(matrix)
     if invalid == "refuse":
         infinite = np.isinf(matrix)

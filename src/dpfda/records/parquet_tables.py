@@ -71,8 +71,8 @@ class TypedFile:
         """
         import pyarrow as pa
 
-        known = dict.fromkeys(dated, stated.dates) if stated.dates is not None else {}
-        _check_types(self.schema, numbers, labels, {*known})
+        dates = dict.fromkeys(dated, stated.dates) if stated.dates is not None else {}
+        _check_types(self.schema, numbers, labels, {*dates})
         values, rows = array("d"), 0
         columns: list[list[object]] = [[] for _ in labels]
         names = [self.header[i] for i in [*numbers, *labels]]
@@ -82,8 +82,8 @@ class TypedFile:
                 wrong: dict[tuple[int, int], str] = {}
                 for target, place in enumerate(numbers):
                     cells = batch.column(self.header[place])
-                    block[:, target], found = _read_numbers(cells, stated.notation, known.get(place))
-                    wrong |= {(row, target): kind for row, kind in found.items()}
+                    block[:, target], unread = _read_numbers(cells, stated.notation, dates.get(place))
+                    wrong |= {(row, target): kind for row, kind in unread.items()}
                 settle(block, wrong, names, rows, stated)
                 values.frombytes(block.tobytes())
                 for keys, place in zip(columns, labels, strict=True):

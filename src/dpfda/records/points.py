@@ -95,7 +95,7 @@ def cell_weights(
 
     A unit's shares are floor(2^exponent k_c / k), with k_c of its k usable points in cell c: integers
     from integers, not negative, of sum at most 2^exponent; all zero for a unit without a usable point.
-    With weights a point counts as its own in the place of 2^exponent.
+    With weights a point counts as its weight instead of 2^exponent.
 
     index: array (n,) of int. Cell of each point.
     usable: array (n,) of bool.
@@ -150,9 +150,9 @@ def ranked(
     A unit's shares are those of `cell_weights`, its cells being the places; the number of these does not
     matter.
     """
-    found, index = np.unique(places[usable], return_inverse=True)
+    points, index = np.unique(places[usable], return_inverse=True)
     taken = _of_usable(usable, codes, weights)
-    return found, np.cumsum(_shares(index.ravel(), found.size, exponent, *taken))
+    return points, np.cumsum(_shares(index.ravel(), points.size, exponent, *taken))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -172,8 +172,7 @@ class PlacedPoints(Kept):
     def shares(self, cells: CellGrid) -> list[int]:
         """Sum over units of their shares of each cell and atom, in units of 2^-exponent."""
         index = cells.index(self.points)
-        parts = self.usable, self.codes, cells.places, self.exponent, self.weights
-        return cell_weights(index, *parts)
+        return cell_weights(index, *(self.usable, self.codes, cells.places, self.exponent, self.weights))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -183,8 +182,7 @@ class PlacedPoints(Kept):
 
         places: Each point's place, a number, from it alone.
         """
-        parts = self.usable, self.codes, self.exponent, self.weights
-        return ranked(places(self.points[:, 0]), *parts)
+        return ranked(places(self.points[:, 0]), *(self.usable, self.codes, self.exponent, self.weights))
 
 
 def whole_counts(
@@ -209,8 +207,8 @@ def whole_counts(
             "edge more than cells along each axis.",
             "counts",
         )
-    found = [whole_number(cell, multiplier) for cell in cells]
-    for position, (_, sound) in enumerate(found):
+    numbers = [whole_number(cell, multiplier) for cell in cells]
+    for position, (_, sound) in enumerate(numbers):
         if invalid == "refuse" and not sound:
             where = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
             raise DataError(
@@ -220,7 +218,7 @@ def whole_counts(
                 "counts",
                 multiplier=multiplier,
             )
-    return [number for number, _ in found]
+    return [number for number, _ in numbers]
 
 
 def _on_interval(values: object) -> tuple[Floats, Offence | None]:
@@ -232,8 +230,8 @@ def _on_interval(values: object) -> tuple[Floats, Offence | None]:
     if isinstance(values, list | tuple):
         points, first = np.empty((len(values), 1)), None
         for row, point in enumerate(values):
-            held = cells_of(point)
-            points[row, 0], offence = read_cell(point if held is None or len(held) != 1 else held[0])
+            cells = cells_of(point)
+            points[row, 0], offence = read_cell(point if cells is None or len(cells) != 1 else cells[0])
             if offence and first is None:
                 first = row, offence
         return points, first

@@ -94,21 +94,21 @@ class Queried(Kept):
         if self.label is not None:
             read += [f"{self.label} AS unit", f"{OWN}row_number() OVER () AS place"]
         finite = " AND ".join(f"coalesce({OWN}isfinite({number}), false)" for number in self.numbers)
-        told = [COUNT, f"{COUNT} FILTER (usable)", "0", COUNT, f"{COUNT} FILTER (usable)"]
+        totals = [COUNT, f"{COUNT} FILTER (usable)", "0", COUNT, f"{COUNT} FILTER (usable)"]
         try:
-            made = self.relation.project(f"{', '.join(read)}, {finite} AS usable")
+            query = self.relation.project(f"{', '.join(read)}, {finite} AS usable")
             if self.label is None and repairs:
                 # Null is looked at by no sum and no end; a filter on each of them is slower.
-                kept = (f"CASE WHEN usable THEN {name} END AS {name}" for name in columns)
-                made = made.project(f"usable, {', '.join(kept)}")
+                cleaned = (f"CASE WHEN usable THEN {name} END AS {name}" for name in columns)
+                query = query.project(f"usable, {', '.join(cleaned)}")
             if self.label is not None:
-                made = _averages(made, columns)
+                query = _averages(query, columns)
                 sums = [f"{OWN}sum({name})" for name in ("records", "size")]
-                told[2:] = [f"{COUNT} FILTER (unit IS NULL)", *sums]
-            told += [
+                totals[2:] = [f"{COUNT} FILTER (unit IS NULL)", *sums]
+            totals += [
                 f"{OWN}sum({_integer(name, *end)})" for name, end in zip(columns, ends, strict=True)
             ]
-            return made.aggregate(", ".join(told + (_below(columns) if compared else [])))
+            return query.aggregate(", ".join(totals + (_below(columns) if compared else [])))
         except Exception:
             # It was bound, and has not run: what is wrong will show where the table is read.
             return None
@@ -137,7 +137,7 @@ def sum_of_query(query: Relation, points: int, invalid: str, grid: Floats | None
     Raises DataError if the query fails; or, unless repairing, if a record is not complete and finite, or
     is without the label of its unit. Raises OrientationError if the labels look like a record.
     """
-    units, usable, unnamed, records, used, *found = (told or 0 for told in guarded(query.fetchall)[0])
+    units, usable, unnamed, records, used, *rest = (cell or 0 for cell in guarded(query.fetchall)[0])
     if invalid == "refuse" and unnamed:
         raise DataError(
             "groups must have a label for every record; found none in a row of the query. A record "
@@ -149,7 +149,7 @@ def sum_of_query(query: Relation, points: int, invalid: str, grid: Floats | None
             "X must be complete and finite; found a value in the query that is missing, infinite or too "
             f"large to be held exactly. Leave such records out of the query. {OUTSIDE}"
         )
-    totals, (increasing, even, *ends) = found[:points], found[points:] or (0, 0)
+    totals, (increasing, even, *ends) = rest[:points], rest[points:] or (0, 0)
     if grid is not None and usable:
         lower, upper = np.array(ends, dtype=np.float64).reshape(2, points)
         below = Below(usable, increasing / usable, even / usable, lower, upper)
@@ -183,7 +183,7 @@ def _number(column: str, kind: str) -> str:
 
 
 def _label(column: str, kind: str) -> str | None:
-    """What labels are told apart by; text by its bytes, whatever order of words is in force."""
+    """What labels are compared by; text by its bytes, whatever collation is in force."""
     if kind == "VARCHAR":
         return f"{OWN}encode({column})"
     return column if kind in LABELS else None
@@ -191,7 +191,7 @@ def _label(column: str, kind: str) -> str | None:
 
 def _averages(records: Relation, columns: Sequence[str]) -> Relation:
     """One record a unit: usable ones times one over their number, added in the order of the rows."""
-    held = records.aggregate(
+    grouped = records.aggregate(
         f"unit, {COUNT} AS records, {COUNT} FILTER (usable) AS size, "
         f"{OWN}list([{', '.join(columns)}] ORDER BY place ASC) FILTER (usable) AS rows",
         "unit",
@@ -204,11 +204,11 @@ def _averages(records: Relation, columns: Sequence[str]) -> Relation:
         f"{OWN}list_reduce({part}, lambda a, b: a + b) AS {name}"
         for part, name in zip(parts, columns, strict=True)
     )
-    return held.project(f"unit, records, size, size > 0 AS usable, {', '.join(means)}")
+    return grouped.project(f"unit, records, size, size > 0 AS usable, {', '.join(means)}")
 
 
 def _below(columns: Sequence[str]) -> list[str]:
-    """What is told of records for `Below`."""
+    """The columns of the query that `Below` is made of."""
     every = [f"{b} - {a}" for a, b in pairwise(columns)]
     first, second, steps = every[0], every[min(1, len(every) - 1)], ", ".join(every)
     rising = " AND ".join(f"{a} < {b}" for a, b in pairwise(columns))
@@ -237,8 +237,8 @@ def _ends(rule: GridRule) -> list[tuple[str, ...]] | None:
     for end, sign in ((lower, -1.0), (upper, 1.0)):
         if not np.array_equal(np.rint((end - rule.center) * rule.scale), sign * rule.half_widths):
             return None
-    each = zip(lower, upper, rule.center, np.full(lower.size, rule.scale), strict=True)
-    return [tuple(map(_double, some)) for some in each]
+    limits = zip(lower, upper, rule.center, np.full(lower.size, rule.scale), strict=True)
+    return [tuple(map(_double, some)) for some in limits]
 
 
 def _double(value: float) -> str:
@@ -251,18 +251,18 @@ def _agrees() -> bool:
     """Whether this DuckDB makes our integers of public numbers on which they hang by the last bit."""
     import duckdb
 
-    each = np.concatenate([TRIED, np.sin(np.arange(64.0)) * 2.0 ** (np.arange(64) % 30)])
-    values = np.stack([np.roll(each, shift) for shift in range(3)])
-    rule = GridRule(np.full(each.size, 0.25), np.full(each.size, 2.0**20), np.ones(each.size), 3)
+    tried = np.concatenate([TRIED, np.sin(np.arange(64.0)) * 2.0 ** (np.arange(64) % 30)])
+    values = np.stack([np.roll(tried, shift) for shift in range(3)])
+    rule = GridRule(np.full(tried.size, 0.25), np.full(tried.size, 2.0**20), np.ones(tried.size), 3)
     rows = ", ".join(f"({', '.join(map(_double, row))}, 1)" for row in values)
-    names = [f"c{k}" for k in range(each.size)]
+    names = [f"c{k}" for k in range(tried.size)]
     apart, together = integers(values, rule).sum(axis=0), Curves(values, np.ones(3, dtype=np.bool_))
     mean = integers(units(together, np.zeros(3, dtype=np.int64)).values, rule)[0]
     try:
         with duckdb.connect(":memory:") as engine:
             relation = engine.sql(f"SELECT * FROM (VALUES {rows}) AS t({', '.join(names)}, who)")  # noqa: S608
-            asked = (Queried(relation, names, label).query(rule) for label in (None, "who"))
-            found = [query.fetchall()[0][5:] for query in asked if query is not None]
+            queries = (Queried(relation, names, label).query(rule) for label in (None, "who"))
+            totals = [query.fetchall()[0][5:] for query in queries if query is not None]
     except Exception:
         return False
-    return bool(np.array_equal(found, [apart, mean]))
+    return bool(np.array_equal(totals, [apart, mean]))

@@ -36,7 +36,7 @@ class HasRows(Protocol):
 Records: TypeAlias = ArrayLike | LongCurves | SpeaksArrow | HasRows
 # One cell a record, such as the person that it is from; or the label of a column.
 Labels: TypeAlias = ArrayLike | Sequence[object] | SpeaksArrow | None
-# What else is said of each record: its group, or columns by their names.
+# Further columns of the records: their groups, or several by name.
 Beside: TypeAlias = Labels | Mapping[str, object]
 # A privacy parameter; text is exactly the decimal or quotient that it says.
 Number: TypeAlias = float | Fraction | Decimal | str | None

@@ -12,7 +12,7 @@ COMMAND = False
 
 
 class Plain:
-    """In the place of scikit-learn's `BaseEstimator`, which takes longer to load than a plan to make."""
+    """Instead of scikit-learn's `BaseEstimator`, which takes longer to load than a plan to make."""
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -42,8 +42,8 @@ def mixin(name: str) -> type:
         return type(name, (), {})
     import sklearn.base
 
-    made: type = getattr(sklearn.base, name)
-    return made
+    sklearn_base: type = getattr(sklearn.base, name)
+    return sklearn_base
 
 
 def available_if(check: Callable[[Owner], bool]) -> Callable[[Method], Method]:

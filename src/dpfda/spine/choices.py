@@ -25,7 +25,7 @@ _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json
 
 
 def check_choices(estimator: Estimator) -> Guarantee:
-    """Check what an estimator was given of epsilon, delta, unit and the like.
+    """Check an estimator's epsilon, delta, unit and the like.
 
     Returns the one that is asked for.
     Raises ParameterError if one cannot be used. Nothing was read, charged or drawn.
@@ -71,11 +71,11 @@ def value_bounds(bounds: object, summary: str) -> ValueBounds:
     if bounds is None:
         words = "Pass $bounds in the units of the data, from knowledge of the measurement"
         raise ParameterError("bounds", "be given", "None", f"{words} and never from these data.")
-    found = read_bounds(bounds, False)
-    if not isinstance(found, ValueBounds):
+    stated = read_bounds(bounds, False)
+    if not isinstance(stated, ValueBounds):
         words = f"be (lower, upper) for {summary}"
-        raise ParameterError("bounds", words, shown(found), "Give bounds on values.")
-    return found
+        raise ParameterError("bounds", words, shown(stated), "Give bounds on values.")
+    return stated
 
 
 def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:
@@ -86,16 +86,16 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
     Raises ParameterError if a public size is given where the number of units is public anyway. Raises
     DataError if there are fewer than two.
     """
-    given = unit.public_size
+    stated = unit.public_size
     neighbours = unit.relation
-    if neighbours is Neighbours.REPLACE_ONE and given is not None:
+    if neighbours is Neighbours.REPLACE_ONE and stated is not None:
         words = "be $none under replace-one neighbours, where the number of units is public"
         remedy = "Give $neighbours, or leave it out."
-        raise ParameterError("public_size", words, shown(given), remedy, neighbours="add-remove")
+        raise ParameterError("public_size", words, shown(stated), remedy, neighbours="add-remove")
     check_count(neighbours, count, invalid)
     if neighbours is Neighbours.REPLACE_ONE:
         return count
-    return None if given is None else whole(given, "public_size", words="be a positive integer")
+    return None if stated is None else whole(stated, "public_size", words="be a positive integer")
 
 
 def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None, int | None]:
@@ -160,8 +160,8 @@ def check_groups(sizes: Mapping[str, int | Fraction]) -> None:
 
 def is_basis(basis: object) -> TypeGuard[Basis]:
     """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
-    made = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
-    return isinstance(basis, BoxFunctions) or made
+    alike = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
+    return isinstance(basis, BoxFunctions) or alike
 
 
 def in_cycles(settings: Settings, basis: Basis, bound: Bound) -> tuple[Settings, Basis]:
@@ -170,10 +170,10 @@ def in_cycles(settings: Settings, basis: Basis, bound: Bound) -> tuple[Settings,
     if not (domain.periods and isinstance(bound, L2Ball) and isinstance(basis, KernelBasis)):
         return settings, basis
     ends = basis.domain_range
-    made = KernelBasis.on_grid(
+    cyclic = KernelBasis.on_grid(
         with_cycles(ends, domain.periods), basis.grid_points, ends, domain.quadrature
     )
-    return replace(settings, domain=replace(domain, periods=None)), made
+    return replace(settings, domain=replace(domain, periods=None)), cyclic
 
 
 def mean_plan(
@@ -193,20 +193,20 @@ def mean_plan(
         "standardized": settings.reading.standardize,
         **settings.said(boxes=True),
     }
-    made = MeanPlan.of(
+    plan = MeanPlan.of(
         basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,
         shape=Shape(centers, settings.domain.finest, tuple(settings.domain.periods or ())),
         reading=settings.reading, expected_size=expected_size,
     )  # fmt: skip
     prior = None if centers is None else f"{len(centers)} curve(s)"
-    asked = {
+    stated = {
         "finest": settings.domain.finest,
         "periods": settings.domain.periods or None,
         "prior": prior,
     }
-    for name, value in asked.items():
-        if value is not None and not made.answers_with_line:
+    for name, value in stated.items():
+        if value is not None and not plan.answers_with_line:
             words = "be $none but for the default mean of curves between bounds"
             remedy = "Give $bounds and no basis or mechanism of your own."
             raise ParameterError(name, words, str(value), remedy)
-    return made
+    return plan

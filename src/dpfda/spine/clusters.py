@@ -67,7 +67,7 @@ SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateSum(Private):
-    """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
+    """An exact sum on its way through a cluster. Private: its numbers have no noise.
 
     Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
 
@@ -97,9 +97,9 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition. Is this the right table?")
-    said = [None] * len(blocks) if y is None else along(X, y, "y")
+    beside = [None] * len(blocks) if y is None else along(X, y, "y")
     if groups is None:
-        return summed(map_and_join([blocks, said], _add_up, pool, joined))
+        return summed(map_and_join([blocks, beside], _add_up, pool, joined))
     labels = along(X, groups, "groups")
     seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
@@ -110,15 +110,15 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
     numbers = moving * max(1, prod(shape_of(sample(X))[1:]))
     buckets = min(MOST_BUCKETS, -(-numbers // IN_BUCKET))
-    tasks = Tasks(blocks, labels, said)
-    dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
+    tasks = Tasks(blocks, labels, beside)
+    dealt = tasks.mapped([blocks, labels, beside], _dealt, pool, seen, buckets)
     pieces = [tasks.entries(dealt, place) for place in range(1, buckets + 1)]
     gathered = tasks.mapped([pieces], _gathered, pool, first=len(blocks))
     total = tasks.joined([*tasks.entries(dealt, 0), *gathered], joined)
     if total.refusal:
         # Where the record is that cannot be used, its own partition says.
-        found = map_and_join([blocks, said], _add_up, pool, joined)
-        total = found if found.refusal else total
+        again = map_and_join([blocks, beside], _add_up, pool, joined)
+        total = again if again.refusal else total
     return summed(total)
 
 
@@ -146,7 +146,7 @@ def pooled_for(
     """The sum of an estimator on the columns of X, where these are records that were made up.
 
     groups: Whether it is None is looked at.
-    y: What else is said of records, by its names.
+    y: Further columns of the records, by name.
     count: How many units there are; not called where that is private, or the sum does not ask for it.
     Raises ParameterError if the summary is no sum, or a public parameter is unusable.
     """
@@ -163,12 +163,12 @@ def pooled_for(
     own = copy(estimator).set_params(
         unit=unit.but(name=unit.called(groups)), domain=settings.domain, ledger=None
     )
-    made: PooledSum = own._pooled_for(size, X, y, groups is not None)
-    return made
+    pool: PooledSum = own._pooled_for(size, X, y, groups is not None)
+    return pool
 
 
 def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:
-    """The release of a summary that asks how many units there are, and is told by a pass over labels.
+    """The release of a summary that needs the number of units, which a pass over labels counts.
 
     X, groups, y: As of `total_on_cluster`.
     """
@@ -182,9 +182,9 @@ def _units(estimator: Estimator, X: object, groups: Labels) -> int:
     settings = estimator.settings
     if groups is not None and not is_dask(groups):
         return units_of(groups, shape_of(groups)[0], settings.reading.invalid)[1]
-    known = rows_of(X) if groups is None else None
+    count = rows_of(X) if groups is None else None
     whose = X if groups is None else groups
-    return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
+    return count or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
 
 
 def summed(part: PrivateSum) -> IntegerSum:
@@ -199,36 +199,36 @@ def summed(part: PrivateSum) -> IntegerSum:
 
 def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
     """The sum of several; the same part twice counts once. Runs on a worker, or where they arrive."""
-    kept: dict[frozenset[int], PrivateSum] = {}
+    sums: dict[frozenset[int], PrivateSum] = {}
     for part in parts:
         if part.refusal:
             return part
-        same = kept.setdefault(part.parts, part)
+        same = sums.setdefault(part.parts, part)
         if (same.totals, same.count) != (part.totals, part.count):
             return refused(
                 f"X must be the same each time that a partition is made; found two sums of one. {KEPT}"
             )
-    numbers = frozenset[int]().union(*kept)
-    if len(numbers) < sum(map(len, kept)):
+    numbers = frozenset[int]().union(*sums)
+    if len(numbers) < sum(map(len, sums)):
         return refused(
             "X must have each partition in one part of the sum; found one that was joined twice, with "
             f"different others. {KEPT}"
         )
-    totals = tuple(sum(column) for column in zip(*(part.totals for part in kept.values()), strict=True))
-    return PrivateSum(totals, sum(part.count for part in kept.values()), "", numbers)
+    totals = tuple(sum(column) for column in zip(*(part.totals for part in sums.values()), strict=True))
+    return PrivateSum(totals, sum(part.count for part in sums.values()), "", numbers)
 
 
 def refused(words: str) -> PrivateSum:
-    """Why a partition cannot be added up, in the place of its sum."""
+    """Why a partition cannot be added up, instead of its sum."""
     return PrivateSum((), 0, words)
 
 
-def _add_up(number: int, pool: PooledSum, block: Block, said: Beside) -> PrivateSum:
+def _add_up(number: int, pool: PooledSum, block: Block, beside: Beside) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
     total = IntegerSum(pool.numbers)
     try:
         if len(block):
-            total = pool.total(block, None, said)
+            total = pool.total(block, None, beside)
     except DpfdaError as error:
         return refused(f"In partition {number}: {error}")
     return sent(total, number)
@@ -241,18 +241,18 @@ def sent(total: IntegerSum, number: int) -> PrivateSum:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Seen(Private):
-    """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
+    """The persons of some partitions, as bits at places of labels, or why these cannot be read. Private.
 
     once, twice: Who is there, and who is in several of them.
     ends: Least and largest first mark of each partition, a row each.
-    held: Hash of the marks of each partition, by its number.
+    digests: Hash of the marks of each partition, by its number.
     records: How many there are.
     """
 
     once: Cells
     twice: Cells
     ends: Integers
-    held: dict[int, bytes]
+    digests: dict[int, bytes]
     records: int
     refusal: str = ""
 
@@ -264,31 +264,31 @@ class Seen(Private):
 
     @property
     def most(self) -> bool:
-        """Whether most places are of persons who may be in several: then all records may well move."""
-        once, twice = (int(np.bitwise_count(each).sum()) for each in (self.once, self.twice))
+        """Whether most places are of persons who may be in several partitions: then all records move."""
+        once, twice = (int(np.bitwise_count(places).sum()) for places in (self.once, self.twice))
         return 2 * twice > once
 
     def buckets_of(self, marks: Integers, buckets: int) -> Integers:
-        """To which of some buckets records move, -1 where whose they are is in no other partition.
+        """The bucket that each record moves to; -1 where its person is in no other partition.
 
         Who is at a place, and in a range, of several partitions may be in another one. Where most move,
         all do: a sum over the few who are left would take longer.
         """
-        (lows, highs), made = np.sort(self.ends, axis=0).T.copy(), np.empty(len(marks), np.int16)
+        (lows, highs), of_records = np.sort(self.ends, axis=0).T.copy(), np.empty(len(marks), np.int16)
         for start in range(0, len(marks), LABELS_AT_ONCE):
             some = marks[start : start + LABELS_AT_ONCE]
             place, first = places_of(some, PLACE_BITS), some[:, 0].copy()
             moves = (self.twice[place >> 3] >> (7 - (place & 7))) & 1 == 1
             moves &= np.searchsorted(lows, first, "right") - np.searchsorted(highs, first) > 1
             place %= buckets
-            made[start : start + LABELS_AT_ONCE] = np.where(moves, place, ~place)
-        alone = made < 0
-        most = 2 * np.count_nonzero(alone) < len(made)
-        return np.where(alone, ~made if most else np.int16(-1), made)
+            of_records[start : start + LABELS_AT_ONCE] = np.where(moves, place, ~place)
+        alone = of_records < 0
+        most = 2 * np.count_nonzero(alone) < len(of_records)
+        return np.where(alone, ~of_records if most else np.int16(-1), of_records)
 
 
 def _seen(number: int, invalid: str, labels: object) -> Seen:
-    """Whom one partition holds; runs on a worker."""
+    """The persons of one partition; runs on a worker."""
     seen = np.zeros(2**PLACE_BITS, dtype=np.bool_)
     try:
         marks = label_marks(labels, invalid)
@@ -306,21 +306,21 @@ def _seen(number: int, invalid: str, labels: object) -> Seen:
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
-    """Whom several hold; runs on a worker, or where they arrive."""
+    """The persons of several partitions; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
-    parts, held = list(parts), dict[int, bytes]()
+    parts, digests = list(parts), dict[int, bytes]()
     for part in parts:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-        held |= part.held
+        digests |= part.digests
     ends = np.concatenate([part.ends for part in parts])
-    return Seen(once, twice, ends, held, sum(part.records for part in parts))
+    return Seen(once, twice, ends, digests, sum(part.records for part in parts))
 
 
-def _moving(number: int, known: tuple[str, Seen], labels: object) -> int:
+def _moving(number: int, rule: tuple[str, Seen], labels: object) -> int:
     """How many records of a partition move; runs on a worker."""
-    invalid, seen = known
+    invalid, seen = rule
     return int(np.count_nonzero(seen.buckets_of(label_marks(labels, invalid), 1) + 1))
 
 
@@ -342,23 +342,23 @@ class Dealt(Private):
 
     rows: Block
     marks: Integers
-    said: Beside
+    beside: Beside
 
     @classmethod
-    def of(cls, block: Block, marks: Integers, said: Beside, chosen: Integers) -> Dealt:
+    def of(cls, block: Block, marks: Integers, beside: Beside, chosen: Integers) -> Dealt:
         """Some records of a partition, not copied where they are all."""
         if len(chosen) == len(block):
-            return cls(block, marks, said)
-        return cls(block.take(chosen, axis=0), marks[chosen], _chosen(said, chosen))
+            return cls(block, marks, beside)
+        return cls(block.take(chosen, axis=0), marks[chosen], _chosen(beside, chosen))
 
     def __sizeof__(self) -> int:
-        """By which Dask tells when to write it to disk."""
-        held = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
-        return int(held) + self.marks.nbytes
+        """Dask decides by it when to write this to disk."""
+        size = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
+        return int(size) + self.marks.nbytes
 
 
 def _dealt(
-    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Block, labels: object, said: Any
+    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Block, labels: object, beside: Any
 ) -> list[PrivateSum | Dealt | None]:
     """The sum over who is in this partition alone, and the records of others; runs on a worker."""
     try:
@@ -367,12 +367,12 @@ def _dealt(
             raise DataError(
                 f"groups must hold one label a record ({len(block)}); found {len(marks)}. {ONE_FRAME}"
             )
-        for column in said.values() if isinstance(said, dict) else [said]:
+        for column in beside.values() if isinstance(beside, dict) else [beside]:
             if column is not None and len(column) != len(block):
                 raise DataError(
                     f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
                 )
-        if seen.held.get(number) != hashlib.sha256(marks.data).digest():
+        if seen.digests.get(number) != hashlib.sha256(marks.data).digest():
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
                 "second time: somebody could count twice. " + KEPT
@@ -380,7 +380,7 @@ def _dealt(
         bucket = seen.buckets_of(marks, max(1, buckets))
         ends = np.cumsum(np.bincount(bucket + 1, minlength=buckets + 1)[:-1])
         chosen = np.split(np.argsort(bucket, kind="stable"), ends)
-        alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
+        alone, *pieces = [Dealt.of(block, marks, beside, own) for own in chosen]
         return [_gathered(number, pool, [alone]), *pieces]
     except DpfdaError as error:
         return [refused(f"In partition {number}: {error}"), *[None] * buckets]
@@ -394,28 +394,28 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
     codes = numbers_of_marks(np.concatenate([piece.marks for piece in filled]))
     try:
         with np.errstate(all="ignore"):
-            if (one := _together(filled)) is not None:
-                return sent(pool.total(one.rows, codes, one.said), number)
+            if (merged := _together(filled)) is not None:
+                return sent(pool.total(merged.rows, codes, merged.beside), number)
             # Of several types: those of one partition say nothing of how another's are read.
-            read = zip(*(pool.read(piece.rows, piece.said) for piece in filled), strict=True)
-            return sent(pool.add_up(tuple(np.concatenate(each) for each in read), codes), number)
+            read = zip(*(pool.read(piece.rows, piece.beside) for piece in filled), strict=True)
+            return sent(pool.add_up(tuple(np.concatenate(column) for column in read), codes), number)
     except DpfdaError as error:
         return refused(str(error))
 
 
-def _chosen(said: Beside, rows: Integers) -> Beside:
-    """What is said of some records."""
-    if said is None:
+def _chosen(beside: Beside, rows: Integers) -> Beside:
+    """The further columns of some records."""
+    if beside is None:
         return None
-    if isinstance(said, dict):
-        return {name: _chosen(column, rows) for name, column in said.items()}
-    return cells_taken(cells_in(said, "y"), rows)
+    if isinstance(beside, dict):
+        return {name: _chosen(column, rows) for name, column in beside.items()}
+    return cells_taken(cells_in(beside, "y"), rows)
 
 
-def _said(parts: list[Any]) -> Beside:
-    """What is said of the records of several pieces."""
+def _joined_columns(parts: list[Any]) -> Beside:
+    """The further columns of several pieces, one after the other."""
     if isinstance(parts[0], dict):
-        return {name: _said([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined_columns([part[name] for part in parts]) for name in parts[0]}
     return None if parts[0] is None else [cell for part in parts for cell in part]
 
 
@@ -425,11 +425,11 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
         return pieces[0]
     rows: list[Any] = [piece.rows for piece in pieces]
     join: Callable[[Sequence[Block]], Block] = np.concatenate
-    kinds: list[object] = [each.dtype if is_plain(each) else id(each) for each in rows]
+    kinds: list[object] = [block.dtype if is_plain(block) else id(block) for block in rows]
     if is_frame(rows[0]):
         import pandas as pd
 
-        join, kinds = pd.concat, [(*each.columns, *map(str, each.dtypes)) for each in rows]
+        join, kinds = pd.concat, [(*block.columns, *map(str, block.dtypes)) for block in rows]
     if len({*kinds}) > 1:
         return None
-    return Dealt(join(rows), pieces[0].marks[:0], _said([piece.said for piece in pieces]))
+    return Dealt(join(rows), pieces[0].marks[:0], _joined_columns([piece.beside for piece in pieces]))

@@ -41,21 +41,21 @@ def read_curves(
     Raises DataError, OrientationError or ParameterError if the public side of the data does not fit.
     """
     first = settings.domain.grid_points
-    known = basis.grid_points if is_basis(basis) else first
-    handed = Container.of(X, groups).curves(known, settings.reading.invalid)
+    stated = basis.grid_points if is_basis(basis) else first
+    opened = Container.of(X, groups).curves(stated, settings.reading.invalid)
     if is_basis(basis):
         if first is None:
-            check_same_grid(basis, handed, settings.reading)
-        return handed.values, basis, handed.groups
-    if isinstance(handed.grid, tuple):
+            check_same_grid(basis, opened, settings.reading)
+        return opened.values, basis, opened.groups
+    if isinstance(opened.grid, tuple):
         if not boxes:
             raise DataError(
-                f"X must be curves on an interval; found functions of {len(handed.grid)} variables."
+                f"X must be curves on an interval; found functions of {len(opened.grid)} variables."
             )
-        return handed.values, _box(settings, basis, handed.grid), handed.groups
-    grid, ends = grid_of(settings, handed), settings.domain.domain_range
-    ends = handed.domain_range if ends is None else ends
-    return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
+        return opened.values, _box(settings, basis, opened.grid), opened.groups
+    grid, ends = grid_of(settings, opened), settings.domain.domain_range
+    ends = opened.domain_range if ends is None else ends
+    return opened.values, _made(settings, basis, grid, check_domain(ends, grid)), opened.groups
 
 
 def check_in_memory(X: object) -> None:
@@ -71,10 +71,10 @@ def read_matrix(
 
     Raises as `read_curves`, and where curves are on grids of their own.
     """
-    values, made, labels = read_curves(settings, basis, X, groups)
+    values, own, labels = read_curves(settings, basis, X, groups)
     if isinstance(values, LongCurves):
         raise DataError("X must be curves on a common grid; found irregular ones.")
-    return matrix_on(values, made, settings.reading), made, labels
+    return matrix_on(values, own, settings.reading), own, labels
 
 
 def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> None:
@@ -84,18 +84,18 @@ def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> Non
     """
     if handed.grid is None or moves(reading):
         return
-    found, known = (
+    given, stated = (
         points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
     )
-    same = [axis.size for axis in found] == [axis.size for axis in known] and all(
+    same = [axis.size for axis in given] == [axis.size for axis in stated] and all(
         np.allclose(a, b, rtol=0, atol=CLOSE * float(np.ptp(b)))
-        for a, b in zip(found, known, strict=True)
+        for a, b in zip(given, stated, strict=True)
     )
     if not same:
         raise ParameterError(
             "X",
             "be on the grid of the basis, or of the release",
-            f"{' x '.join(str(axis.size) for axis in found)} other points",
+            f"{' x '.join(str(axis.size) for axis in given)} other points",
             "Take the functions to it first: fd.to_grid(basis.grid_points).",
         )
 
@@ -128,12 +128,12 @@ def public_basis(settings: Settings, basis: Functions, columns: object = POINTS)
     """
     if is_basis(basis):
         return basis
-    given, ends = settings.domain.grid_points, settings.domain.domain_range
-    if given is None and (isinstance(columns, str) or not np.iterable(columns)):
+    stated, ends = settings.domain.grid_points, settings.domain.domain_range
+    if stated is None and (isinstance(columns, str) or not np.iterable(columns)):
         span = check_domain((0.0, 1.0) if ends is None else ends)
         grid = equally_spaced(whole(columns, "columns", 2, MOST_NUMBERS), span)
     else:
-        grid = check_grid(columns if given is None else given)
+        grid = check_grid(columns if stated is None else stated)
     return _made(settings, basis, grid, check_domain(ends, grid))
 
 
@@ -224,7 +224,7 @@ def readable(
 
 
 def is_pooled(settings: Settings, X: object) -> bool:
-    """Whether it is pooled: by what was asked for, else by the layout of the input. Both public."""
+    """Whether observations are pooled: by the parameter, else by the input's layout. Both are public."""
     missing = settings.reading.missing
     return missing == "pooled" or (missing == "refuse" and Container.of(X).irregular)
 

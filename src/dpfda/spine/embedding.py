@@ -29,7 +29,7 @@ class Embeds(Protocol):
 
 @dataclass(frozen=True)
 class Embedding:
-    """The `embed` of a class of one's own, with its parameters. Public.
+    """The `embed` of a derived class, with its parameters. Public.
 
     of: Takes values (k, m) and gives values (k, q), row by row.
     points_of: The public points of these, from those of the records.
@@ -66,22 +66,22 @@ class Embedding:
         Its own errors are raised without their words, which may tell of a value.
         """
         try:
-            made = np.array(self.of(curves.values.copy()), dtype=np.float64)
+            rows = np.array(self.of(curves.values.copy()), dtype=np.float64)
         except ParameterError:
             raise
         except Exception as error:
             words = "take an array (k, m) and return an array (k, q) of numbers"
             raise ParameterError("embed", words, f"{type(error).__name__} from it") from None
-        if made.shape != (len(curves.values), columns):
+        if rows.shape != (len(curves.values), columns):
             words = f"return one row of {columns} numbers for each record"
-            found = f"shape {made.shape} for {len(curves.values)} records"
+            shape = f"shape {rows.shape} for {len(curves.values)} records"
             raise ParameterError(
-                "embed", words, found, "Where their number is another than that of grid points, "
+                "embed", words, shape, "Where their number is another than that of grid points, "
                 "say the points of what it returns in `embedded_points`.",
             )  # fmt: skip
-        usable = curves.usable & np.isfinite(made).all(axis=1)
-        made[~usable] = 0.0
-        return Curves(made, usable)
+        usable = curves.usable & np.isfinite(rows).all(axis=1)
+        rows[~usable] = 0.0
+        return Curves(rows, usable)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -127,12 +127,12 @@ def embedded(reading: Reading, estimator: Embeds, base: type[Embeds]) -> Reading
     alone.__dict__.clear()
     own = estimator.get_params(deep=False) | {"ledger": None}
     alone.__dict__.update(own)
-    shipped = next(each for each in kind.__mro__ if each.__module__.startswith("dpfda."))
-    known = inspect.signature(shipped).parameters
-    stated = {name: repr(value) for name, value in sorted(own.items()) if name not in known}
+    shipped = next(owner for owner in kind.__mro__ if owner.__module__.startswith("dpfda."))
+    parameters = inspect.signature(shipped).parameters
+    stated = {name: repr(value) for name, value in sorted(own.items()) if name not in parameters}
     identity = f"{kind.__module__}.{kind.__qualname__}", repr(stated), _source(kind)
-    made = Embedding(alone.embed, alone.embedded_points, moved, identity)
-    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, made)
+    embed = Embedding(alone.embed, alone.embedded_points, moved, identity)
+    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, embed)
 
 
 def own_fit(reading: Reading, kind: type) -> Reading:
@@ -142,8 +142,8 @@ def own_fit(reading: Reading, kind: type) -> Reading:
         words = f"be of a class without a fit of its own: that of {kind.__name__} is not heard"
         raise ParameterError("plan", words, kind.__name__, "Put what it makes of a record into `embed`.")
 
-    made = Embedding(refuse, lambda points: points, False, (f"fit of {kind.__qualname__}",))
-    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, made)
+    unread = Embedding(refuse, lambda points: points, False, (f"fit of {kind.__qualname__}",))
+    return EmbeddedReading(reading.missing, reading.invalid, reading.nugget, reading.standardize, unread)
 
 
 def _source(kind: type) -> str:

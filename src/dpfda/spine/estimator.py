@@ -37,7 +37,7 @@ else:
 
 
 def warn_of_labels(y: object, groups: object = None) -> None:
-    """Warn of labels in the place of y where there are no groups: nobody is protected by them.
+    """Warn of labels that are passed as y where there are no groups: they protect nobody.
 
     ``fit(X, person)`` reads as if each person counted as one, and each record would be protected alone.
     """
@@ -55,7 +55,7 @@ class Estimator(_Base):  # type: ignore[misc]
 
     A summary has the parameters epsilon, delta and ledger, and those of `_gathered` that it needs.
     Fields of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``,
-    where the object itself is not given; so may a kernel in the place of a basis. `get_params` knows
+    where the object itself is not given; so may a kernel instead of a basis. `get_params` knows
     the objects.
     """
 
@@ -64,18 +64,18 @@ class Estimator(_Base):  # type: ignore[misc]
         "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
     }  # fmt: skip
 
-    # Whether there is nothing to fit without y.
+    # Whether `fit` needs y.
     _takes_labels: ClassVar[bool] = False
     # Whether all of its roads go through `embed`.
     _embeds: ClassVar[bool] = False
-    # Whether it asks how far apart values are.
+    # Whether it takes a step between values.
     _stepped: ClassVar[bool] = False
-    # Whether values that many units have are counted by themselves.
+    # Whether it counts values that many units share apart.
     _atomic: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number
-    # Of those that have it: in the place of epsilon.
+    # Instead of epsilon, where an estimator has it.
     rho: Number = None
     ledger: object
 
@@ -97,8 +97,8 @@ class Estimator(_Base):  # type: ignore[misc]
     def embed(self, values: Floats) -> ArrayLike:
         """What is summed of each record, before its bound is enforced; here the record itself.
 
-        A class of one's own puts another in its place, and is heard on every road: in memory, in
-        blocks, on a cluster, by custodians, in sessions.
+        A derived class overrides it, for every road to the sum: in memory, in blocks, on a cluster, by
+        custodians, in sessions.
 
         Parameters
         ----------
@@ -136,13 +136,13 @@ class Estimator(_Base):  # type: ignore[misc]
         super().__init_subclass__(**settings)
         # Fields by their own names are shorthands and no parameters.
         _, *parameters = signature(cls.__init__).parameters.values()
-        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        own = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
         cls.__signature__ = Signature(own)
 
-    def _keep(self, given: Mapping[str, object]) -> None:
+    def _keep(self, arguments: Mapping[str, object]) -> None:
         """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
-        fields = cast("Mapping[str, object]", given["fields"])
-        for name, value in given.items():
+        fields = cast("Mapping[str, object]", arguments["fields"])
+        for name, value in arguments.items():
             if name not in ("self", "fields", "__class__"):
                 setattr(self, name, value)
         if "rho" in fields and "rho" not in self._get_param_names():
@@ -167,8 +167,8 @@ class Estimator(_Base):  # type: ignore[misc]
         places = {
             field.name: f"{name}__{field.name}"
             for name, kinds in cls._gathered.items()
-            for each in kinds
-            for field in fields(each)
+            for kind in kinds
+            for field in fields(kind)
             if name in own
         }
         for name, synonym in SYNONYMS.items():
@@ -205,10 +205,10 @@ class Estimator(_Base):  # type: ignore[misc]
                 own[key] = value
         super().set_params(**own)
         for name, changed in inner.items():
-            made = self._gathered[name][0].of(getattr(self, name))
-            if not isinstance(made, Gathered):
-                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
-            setattr(self, name, made.but(**changed))
+            gathered = self._gathered[name][0].of(getattr(self, name))
+            if not isinstance(gathered, Gathered):
+                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(gathered))
+            setattr(self, name, gathered.but(**changed))
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -249,7 +249,7 @@ class Estimator(_Base):  # type: ignore[misc]
                 )
 
     def _class_with_fit(self) -> type | None:
-        """The class that has put its own `fit` in the place of a summary's; None where there is none."""
+        """The class that overrides the `fit` of a summary; None where none does."""
         kinds = [kind for kind in type(self).__mro__ if "fit" in vars(kind)]
         return kinds[0] if len(kinds) > 1 else None
 
@@ -287,10 +287,10 @@ class Estimator(_Base):  # type: ignore[misc]
             )
 
 
-def _meant(name: str, known: list[str]) -> str:
+def _meant(name: str, names: list[str]) -> str:
     # Of points and of follow-ups the public interval is their domain.
-    interval = name == "bounds" and "domain" in known
-    close = ["domain"] if interval else get_close_matches(name, known, n=1)
+    interval = name == "bounds" and "domain" in names
+    close = ["domain"] if interval else get_close_matches(name, names, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 

@@ -29,7 +29,7 @@ from dpfda.spine.choices import check_groups
 
 # Groups as an estimator has them: a list, or lists by the names of columns.
 Levels: TypeAlias = Sequence[object] | Mapping[str, Sequence[object]] | None
-# In the place of a group's number: a label that is none of the levels, and no label.
+# Instead of a group's number: for a label that is none of the levels, and for no label.
 OTHER, NONE = -1, -2
 
 
@@ -80,7 +80,7 @@ def read_memberships(
     first: dict[Key, Key] = {}
     # Units without a label of their own are one unit, as in `PrivateMean`.
     settled = keys if own is None else [first.setdefault(*pair) for pair in zip(own, keys, strict=True)]
-    other = np.array([one != key for one, key in zip(settled, keys, strict=True)], dtype=np.bool_)
+    other = np.array([group != key for group, key in zip(settled, keys, strict=True)], dtype=np.bool_)
     if invalid == "refuse" and other.any():
         words = f"Every unit must be in one group; found a unit in two, at $place. {IN_TWO}"
         raise DataError(words, place=Location(int(np.argmax(other))))
@@ -88,11 +88,11 @@ def read_memberships(
 
 
 def read_levels(
-    given: Sequence[object] | None, memberships: list[Key], y: object, neighbours: Neighbours
+    stated: Sequence[object] | None, memberships: list[Key], y: object, neighbours: Neighbours
 ) -> list[object]:
     """The groups in their order: those that are given, or those found where membership is public."""
-    if given is not None:
-        levels = _declared(given)
+    if stated is not None:
+        levels = _declared(stated)
     elif neighbours is Neighbours.ADD_REMOVE:
         remedy = "Which groups occur is private there; name them from public knowledge."
         raise ParameterError("levels", "be given under add/remove neighbours", "None", remedy)
@@ -105,7 +105,7 @@ def read_levels(
                 "name them."
             )
             raise ParameterError("levels", words, f"{len(levels)} groups", remedy)
-    keys = [label_key(level) if given is None else level_key(level) for level in levels]
+    keys = [label_key(level) if stated is None else level_key(level) for level in levels]
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         words = "be two or more different groups"
         samples = InPython(f" (n_samples = {len(memberships)})")
@@ -131,19 +131,19 @@ def factors_of(y: object, levels: object, neighbours: Neighbours) -> dict[str, l
     if len(named) < 2 or not all(isinstance(name, str) for name in named):
         words = "name two or more columns of labels, where they are no list"
         raise ParameterError("levels", words, shown([*named]))
-    found = {}
-    for name, given in named.items():
+    factors = {}
+    for name, stated in named.items():
         cells = _column(y, name)
-        levels = read_levels(given, read_keys(cells, name, "repair"), cells, neighbours)
-        found[plain_words(name, "levels")] = levels
-    if len(crossed(found)) < math.prod(map(len, found.values())):
-        raise ParameterError("levels", "have different names in every combination", shown(found))
-    return found
+        levels = read_levels(stated, read_keys(cells, name, "repair"), cells, neighbours)
+        factors[plain_words(name, "levels")] = levels
+    if len(crossed(factors)) < math.prod(map(len, factors.values())):
+        raise ParameterError("levels", "have different names in every combination", shown(factors))
+    return factors
 
 
 def crossed(factors: Mapping[str, Sequence[object]]) -> dict[str, tuple[object, ...]]:
     """Groups by the labels of several columns, in their order, by the name of each."""
-    return {level_name(each): each for each in product(*factors.values())}
+    return {level_name(labels): labels for labels in product(*factors.values())}
 
 
 def labels_together(y: object, names: Iterable[str]) -> list[object]:
@@ -194,29 +194,29 @@ def none_of(
     )
 
 
-def _declared(given: object) -> list[object]:
+def _declared(stated: object) -> list[object]:
     """Names of groups as the caller lists them; each can be compared and counted."""
     try:
-        if isinstance(given, str | bytes):
+        if isinstance(stated, str | bytes):
             raise TypeError
-        levels = entries(given)
+        levels = entries(stated)
         set(levels)
     except TypeError:
         words = "be a list of the groups, such as ['a', 'b']"
-        raise ParameterError("levels", words, shown(given)) from None
+        raise ParameterError("levels", words, shown(stated)) from None
     return levels
 
 
 def _found(memberships: list[Key], y: object) -> dict[Key, object]:
     """The groups that occur: words and numbers in one form for one value, others as they are."""
-    found: dict[Key, object] = {}
+    labels: dict[Key, object] = {}
     occur = set(memberships)
     for label in cells_in(y, "y"):
         key = label_key(label)
-        if key is not None and key in occur and key not in found:
+        if key is not None and key in occur and key not in labels:
             plain = plain_label(key)
-            found[key] = label if plain is None else plain
-    return found
+            labels[key] = label if plain is None else plain
+    return labels
 
 
 def flat(levels: Levels) -> Sequence[object] | None:
@@ -257,37 +257,37 @@ def units_planned(n: int | Mapping[object, int], levels: Levels) -> dict[object,
 
 
 def parted(
-    y: object, given: Levels, count: int, own: list[Key] | None, neighbours: Neighbours, invalid: str
+    y: object, declared: Levels, count: int, own: list[Key] | None, neighbours: Neighbours, invalid: str
 ) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
     """Names of the groups; how many units each has; and which records are its own. Private.
 
-    given: Levels, as an estimator has them.
+    declared: Levels, as an estimator has them.
     own: What the unit of each record is compared by.
     Raises DataError if a unit is in two groups or in none, or a group has fewer than two where that is
     public.
     """
-    factors = factors_of(y, given, neighbours)
+    factors = factors_of(y, declared, neighbours)
     if factors:
-        y, given = labels_together(y, factors), factors
-    stated = given is not None
+        y, declared = labels_together(y, factors), factors
+    stated = declared is not None
     memberships, other = read_memberships(y, count, own, invalid, stated)
-    levels = read_levels(flat(given), memberships, y, neighbours)
+    levels = read_levels(flat(declared), memberships, y, neighbours)
     names = names_of_levels(levels)
     keys = [level_key(level) if stated else label_key(level) for level in levels]
     rows = [np.array([own == key for own in memberships], dtype=bool) for key in keys]
-    known = np.any(rows, axis=0) | other
+    settled = np.any(rows, axis=0) | other
     rows = [chosen & ~other for chosen in rows]
-    if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
-        raise none_of("y", "levels", names, int(np.argmin(known)), "y")
+    if not settled.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
+        raise none_of("y", "levels", names, int(np.argmin(settled)), "y")
     counts = [count_units(chosen, own) for chosen in rows]
-    kept = list(range(len(levels)))
+    places = list(range(len(levels)))
     if neighbours is Neighbours.REPLACE_ONE:
         if factors and np.count_nonzero(counts) > 1:
             # Not every combination occurs; which do is public, like their sizes.
-            kept = [place for place in kept if counts[place]]
-        check_groups({names[place]: counts[place] for place in kept})
-    sizes = {levels[place]: counts[place] for place in kept}
-    return [names[place] for place in kept], sizes, [rows[place] for place in kept]
+            places = [place for place in places if counts[place]]
+        check_groups({names[place]: counts[place] for place in places})
+    sizes = {levels[place]: counts[place] for place in places}
+    return [names[place] for place in places], sizes, [rows[place] for place in places]
 
 
 def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
@@ -297,17 +297,17 @@ def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
     return len({unit for unit, inside in zip(own, chosen, strict=True) if inside})
 
 
-def public_labels(given: object, name: str, least: int) -> list[object]:
+def public_labels(stated: object, name: str, least: int) -> list[object]:
     """Public labels, each different from the others."""
-    refusal = ParameterError(name, f"be a list of at least {least} different labels", shown(given))
+    refusal = ParameterError(name, f"be a list of at least {least} different labels", shown(stated))
     try:
-        labels = entries(given)
+        labels = entries(stated)
     except TypeError:
         raise refusal from None
     keys = [level_key(label) for label in labels]
     words = {plain_words(str(label), name) for label in labels}
     unlike = len({*keys}) == len(keys) == len(words)
-    if isinstance(given, str | bytes | Mapping) or len(labels) < least or None in keys or not unlike:
+    if isinstance(stated, str | bytes | Mapping) or len(labels) < least or None in keys or not unlike:
         raise refusal
     return labels
 
@@ -351,7 +351,7 @@ def _place(cell: object, key: Key, places: Mapping[Key, int]) -> int:
     return NONE if not offence and np.isnan(value) else OTHER
 
 
-def stated_covariates(given: object) -> tuple[Covariate, ...]:
+def stated_covariates(stated: object) -> tuple[Covariate, ...]:
     """Covariates with their bounds or levels, from a mapping of names.
 
     Raises
@@ -359,21 +359,21 @@ def stated_covariates(given: object) -> tuple[Covariate, ...]:
     ParameterError
         If one cannot be read.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(stated, Mapping) or not stated:
         words = "be a mapping from names to (lower, upper), or to a list of levels"
-        raise ParameterError("covariates", words, shown(given))
-    return tuple(_covariate(name, known) for name, known in given.items())
+        raise ParameterError("covariates", words, shown(stated))
+    return tuple(_covariate(name, limits) for name, limits in stated.items())
 
 
-def _covariate(name: object, known: object) -> Covariate:
+def _covariate(name: object, limits: object) -> Covariate:
     """One covariate: two numbers are its bounds, anything else its levels."""
     if not isinstance(name, str) or not name.strip():
         raise ParameterError("covariates", "be named by words", shown(name))
     plain_words(name, "covariates")
-    ends = entries(known) if isinstance(known, list | tuple | np.ndarray) else []
+    ends = entries(limits) if isinstance(limits, list | tuple | np.ndarray) else []
     if len(ends) == 2 and all(isinstance(end, int | float | np.number | Fraction) for end in ends):
         return Covariate(name, pair(tuple(ends), name))
-    return Covariate(name, None, tuple(str(level) for level in public_labels(known, name, 2)))
+    return Covariate(name, None, tuple(str(level) for level in public_labels(limits, name, 2)))
 
 
 def read_covariates(
@@ -391,27 +391,29 @@ def read_covariates(
     DataError
         If one is unusable and is to be refused: with its row, never its value.
     """
-    made, usable = [], np.ones(count, dtype=np.bool_)
-    for each, column in zip(covariates, columns, strict=True):
-        if each.bounds is not None:
-            numbers = column_of(column, each.name)[0]
-            fits, found = np.isfinite(numbers), scaled(numbers, each.bounds)
+    read, usable = [], np.ones(count, dtype=np.bool_)
+    for variable, column in zip(covariates, columns, strict=True):
+        if variable.bounds is not None:
+            numbers = column_of(column, variable.name)[0]
+            fits, cells = np.isfinite(numbers), scaled(numbers, variable.bounds)
         else:
-            levels = [*stated[each.name]]
-            places = members(column, levels, each.name)
-            fits, found = places >= 0, np.maximum(places, 0)
+            places = members(column, [*stated[variable.name]], variable.name)
+            fits, cells = places >= 0, np.maximum(places, 0)
             if invalid == "refuse" and (places == OTHER).any():
-                raise none_of(each.name, "levels", [*each.levels], int(np.argmax(places == OTHER)))
-        if len(found) != count:
+                raise none_of(
+                    variable.name, "levels", [*variable.levels], int(np.argmax(places == OTHER))
+                )
+        if len(cells) != count:
             raise DataError(
-                f"{each.name} must have one entry a {records} ({count}); found {len(found)}."
+                f"{variable.name} must have one entry a {records} ({count}); found {len(cells)}."
             )
         if invalid == "refuse" and not fits.all():
             raise DataError(
-                f"{each.name} must have a usable value for every {records}; found one that is missing "
-                f"or no finite number in $place. Use $invalid to leave such records out. {OUTSIDE}",
+                f"{variable.name} must have a usable value for every {records}; found one that is "
+                "missing or no finite number in $place. Use $invalid to leave such records out. "
+                f"{OUTSIDE}",
                 place=Location(int(np.argmin(fits))),
             )
-        made.append(found)
+        read.append(cells)
         usable &= fits
-    return made, usable
+    return read, usable

@@ -82,7 +82,7 @@ class PooledSum(ABC):
         raise DpfdaError(IN_ONE)
 
     def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
-        """The same from records, the labels of their units, and what else is said of each."""
+        """The same from records, the labels of their units, and further columns."""
         with np.errstate(all="ignore"):
             rows = self.read(X, y)
             return self.add_up(rows, units_of(groups, len(rows[0]), self.invalid)[0])
@@ -160,5 +160,5 @@ def one_sum(estimator: Estimator, road: str) -> OneSum:
         words = "be of a summary that is one sum of its units' integers, as a PrivateMean is"
         raise ParameterError("estimator", words, shown(estimator))
     estimator._check_road(road)
-    made: OneSum = estimator
-    return made
+    summary: OneSum = estimator
+    return summary

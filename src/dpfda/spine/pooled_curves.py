@@ -69,16 +69,15 @@ class PooledPlan(CornersPlan[ReleasedPooledMean]):
         return seen.shares(self.cells, self.bounds, UNIT)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
-        about = {**self.about, **stamp()}
-        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
+        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, {**self.about, **stamp()})
 
 
 def planned_ends(settings: Settings) -> tuple[float, float]:
     """The ends of the domain, as far as they are stated, for a plan."""
-    given = settings.domain.domain_range
-    if given is None and settings.domain.grid_points is not None:
-        given = check_domain(None, np.asarray(settings.domain.grid_points))
-    return interval_of((0.0, 1.0) if given is None else given)
+    ends = settings.domain.domain_range
+    if ends is None and settings.domain.grid_points is not None:
+        ends = check_domain(None, np.asarray(settings.domain.grid_points))
+    return interval_of((0.0, 1.0) if ends is None else ends)
 
 
 @planner
@@ -142,19 +141,19 @@ def pooled_observations(
     """The observations, the public grid and ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
     handed = Container.of(X, groups).curves(domain.grid_points, invalid)
-    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
+    stated = domain.domain_range if domain.domain_range is not None else handed.domain_range
     grid, values = grid_of(settings, handed), handed.values
-    ends = interval_of(check_domain(given, grid))
+    ends = interval_of(check_domain(stated, grid))
     if not isinstance(values, LongCurves):
-        found = observations_from_array(values, grid, handed.groups, invalid)
-        return found, grid, ends, handed.groups is not None
-    found = observations_from_long(values, handed.groups, ends, invalid)
-    return found, grid, ends, handed.groups is not None or values.groups is not None
+        observations = observations_from_array(values, grid, handed.groups, invalid)
+        return observations, grid, ends, handed.groups is not None
+    observations = observations_from_long(values, handed.groups, ends, invalid)
+    return observations, grid, ends, handed.groups is not None or values.groups is not None
 
 
-def interval_of(given: object) -> tuple[float, float]:
+def interval_of(domain: object) -> tuple[float, float]:
     """The public ends of a domain. Raises ParameterError if it has several variables."""
-    box = box_domain(given)
+    box = box_domain(domain)
     if len(box) != 1:
         raise ParameterError("domain", "be an interval for a pooled mean", f"{len(box)} variables")
     return box[0]
@@ -207,8 +206,8 @@ class PooledTable(PooledSum, Generic[Made]):
     def _counted(self, units: object, **changes: object) -> TablePlan[Made]:
         """The plan that says how units are counted."""
         plan: Any = self.plan
-        made: TablePlan[Made] = replace(plan, about=counted(plan.about, units), **changes)
-        return made
+        plan_of_units: TablePlan[Made] = replace(plan, about=counted(plan.about, units), **changes)
+        return plan_of_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,15 +229,15 @@ class PooledCorners(PooledTable[Made]):
         # A private number of units is not looked at.
         public = self.plan.neighbours is Neighbours.REPLACE_ONE
         plan = self._of(total.count_with_noise(0, 1) if public else None)
-        made: Made = plan.publish(total, read_ledger(ledger))
-        return made
+        release: Made = plan.publish(total, read_ledger(ledger))
+        return release
 
     def _assembled(
         self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
         row = law.part(slice(0, self.table.columns))
-        made: Made = self._of(size).assemble(noisy, certificate, row)
-        return made
+        release: Made = self._of(size).assemble(noisy, certificate, row)
+        return release
 
     def _of(self, units: Size) -> Any:
         """The plan for who is in the sum, where their number is public."""
@@ -255,7 +254,7 @@ class PooledCorners(PooledTable[Made]):
         (law, charged, norm, width), rows = self.table.calibrated, self.table.rows
         if isinstance(law, GaussianNoise):
             return Sharing(self.plan, GaussianNoise(law.scales * rows), norm, width, charged)
-        one, norm, width = in_blocks([(self.table.columns, norm, width)], charged)
+        law_of_row, norm, width = in_blocks([(self.table.columns, norm, width)], charged)
         # As if one row alone moved, and as far as it can.
         still = (0,) * (self.table.columns * (rows - 1))
-        return Sharing(self.plan, one.times(rows), norm, (*width, *still), charged, along=True)
+        return Sharing(self.plan, law_of_row.times(rows), norm, (*width, *still), charged, along=True)

@@ -1,7 +1,7 @@
-"""What several parameters say together: the domain, who is protected, and how records are read.
+"""Parameters that belong together: the domain, who is protected, and how records are read.
 
 Each is a frozen object of public choices, checked when it is made. An estimator takes one of them or, in
-its place, what is said most often: ``domain=(0, 24)`` its ends, ``unit="person"`` a name.
+its place, what is stated most often: ``domain=(0, 24)`` its ends, ``unit="person"`` a name.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Gathered:
         ParameterError
             If there is no such field, or its value is unusable.
         """
-        known = [field.name for field in fields(self)]
+        names = [field.name for field in fields(self)]
         for name in changed:
-            if name not in known:
-                words = f"be one of {', '.join(known)}"
+            if name not in names:
+                words = f"be one of {', '.join(names)}"
                 raise ParameterError(f"A parameter of {type(self).__name__}", words, repr(name))
         return replace(self, **changed)
 
@@ -298,23 +298,23 @@ class Settings:
         return filled | read_labels(self.domain.labels, boxes)
 
 
-def _ends(given: object) -> tuple[float, float] | tuple[tuple[float, float], ...]:
+def _ends(stated: object) -> tuple[float, float] | tuple[tuple[float, float], ...]:
     """One pair of ends, or one a variable."""
-    box = box_domain(given)
-    nested = any(isinstance(part, list | tuple | np.ndarray) for part in entries(given))
+    box = box_domain(stated)
+    nested = any(isinstance(part, list | tuple | np.ndarray) for part in entries(stated))
     return box if nested else box[0]
 
 
-def _rule(given: object) -> str | Floats:
+def _rule(stated: object) -> str | Floats:
     words = "be 'trapezoid', 'uniform' or an array of weights"
-    if isinstance(given, str):
-        if given not in ("trapezoid", "uniform"):
-            raise ParameterError("quadrature", words, repr(given))
-        return given
+    if isinstance(stated, str):
+        if stated not in ("trapezoid", "uniform"):
+            raise ParameterError("quadrature", words, repr(stated))
+        return stated
     try:
-        return frozen(reals(given, "quadrature"))
+        return frozen(reals(stated, "quadrature"))
     except ParameterError:
-        raise ParameterError("quadrature", words, shown(given)) from None
+        raise ParameterError("quadrature", words, shown(stated)) from None
 
 
 def _length(value: object, name: str) -> float:
@@ -323,7 +323,7 @@ def _length(value: object, name: str) -> float:
 
 def _lengths(value: object) -> tuple[float, ...]:
     try:
-        return tuple(_length(each, "periods") for each in entries(value))
+        return tuple(_length(period, "periods") for period in entries(value))
     except TypeError:
         words = "be a list of lengths in units of the axis"
         raise ParameterError("periods", words, shown(value), "Example: periods=[7]") from None
@@ -332,12 +332,12 @@ def _lengths(value: object) -> tuple[float, ...]:
 def _increasing(values: object) -> tuple[float, ...]:
     words = "be different numbers, in units of the axis"
     try:
-        found = sorted(real(each, "atoms", -1e100, 1e100, words) for each in entries(values))
+        atoms = sorted(real(atom, "atoms", -1e100, 1e100, words) for atom in entries(values))
     except TypeError:
         raise ParameterError("atoms", words, shown(values), "Example: atoms=[0]") from None
-    if len(set(found)) < len(found):
+    if len(set(atoms)) < len(atoms):
         raise ParameterError("atoms", words, shown(values))
-    return tuple(found)
+    return tuple(atoms)
 
 
 def _positive(value: object, name: str) -> None:
@@ -345,12 +345,12 @@ def _positive(value: object, name: str) -> None:
         whole(value, name, words="be a positive integer")
 
 
-def _same(one: object, other: object) -> bool:
-    if one is other or one is None or other is None:
-        return one is other
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and one == other
+def _same(first: object, other: object) -> bool:
+    if first is other or first is None or other is None:
+        return first is other
+    if isinstance(first, np.ndarray) and isinstance(other, np.ndarray):
+        return type(first) is type(other) and np.array_equal(first, other)
+    return not isinstance(first, np.ndarray) and not isinstance(other, np.ndarray) and first == other
 
 
 def _short(value: object) -> str:
@@ -374,9 +374,9 @@ def read_labels(labels: object, boxes: bool = False) -> dict[str, str]:
     """
     if not (labels is None or isinstance(labels, Mapping)):
         raise ParameterError("labels", "be a mapping such as {'domain': 'hour'}, or None", shown(labels))
-    given = {} if labels is None else dict(labels)
+    words = {} if labels is None else dict(labels)
     more = {"domain_2", "domain_3"} if boxes else set()
-    if not set(given) <= {"domain", "value", "group"} | more:
+    if not set(words) <= {"domain", "value", "group"} | more:
         also = " (on boxes also 'domain_2' and 'domain_3')" if boxes else ""
-        raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", shown(list(given)))
-    return {key: plain_words(said, "labels") for key, said in given.items()}
+        raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", shown(list(words)))
+    return {key: plain_words(text, "labels") for key, text in words.items()}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Summed = TypeVar("Summed", bound="Estimator")
-# Columns of what else is said of records, by the names that `fit` has where there are any.
+# Further columns of the records, such as their groups, by the names that `fit` has for them.
 Named: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
@@ -102,14 +102,14 @@ def pool_of(
 
 
 def _columns_of(y: Named) -> list[str]:
-    """Columns of what is said of records."""
+    """The further columns of the records."""
     if y is None or isinstance(y, str):
         return [] if y is None else [y]
     return list(y.values()) if isinstance(y, Mapping) else list(y)
 
 
 def _names_of(y: Named) -> dict[str, None]:
-    """What several of them are called, in order; none where there is one alone."""
+    """Their names, in order; none where there is a single one."""
     return {} if y is None or isinstance(y, str) else dict.fromkeys(y)
 
 
@@ -126,9 +126,9 @@ def total_on_spark(
     wanted = list(columns)
     beside = [name for name in (groups, order) if name is not None] + [*_columns_of(y)]
     # Spark takes names whatever their case.
-    held = {name.lower() for name in frame.columns}
+    columns_of_frame = {name.lower() for name in frame.columns}
     for name in (*wanted, *beside):
-        if str(name).lower() not in held:
+        if str(name).lower() not in columns_of_frame:
             raise DataError(
                 f"columns, groups, order and y must be columns of the frame; found none called "
                 f"{name!r}. It has {', '.join(map(repr, frame.columns[:SHOWN]))}"
@@ -200,8 +200,7 @@ def made_once(tracker: StatusTracker, group: str) -> bool:
 
 
 def _arrived(row: Row) -> PrivateSum:
-    totals = tuple(map(int, row.totals))
-    return PrivateSum(totals, row.units, row.refusal, frozenset([row.part]))
+    return PrivateSum(tuple(map(int, row.totals)), row.units, row.refusal, frozenset([row.part]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,14 +224,14 @@ class Adder:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        made = self.sum(batches, 0 if context is None else context.partitionId())
-        (number,) = made.parts or (NONE,)
+        part = self.sum(batches, 0 if context is None else context.partitionId())
+        (number,) = part.parts or (NONE,)
         yield pa.RecordBatch.from_pydict(
             {
                 "part": pa.array([number], pa.int64()),
-                "totals": pa.array([list(map(str, made.totals))], pa.list_(pa.string())),
-                "units": pa.array([made.count], pa.int64()),
-                "refusal": pa.array([made.refusal], pa.string()),
+                "totals": pa.array([list(map(str, part.totals))], pa.list_(pa.string())),
+                "units": pa.array([part.count], pa.int64()),
+                "refusal": pa.array([part.refusal], pa.string()),
             }
         )
 
@@ -244,11 +243,10 @@ class Adder:
                 columns = rows.columns
                 whose = columns[self.columns] if self.grouped else None
                 last: list[ChunkedArray] = columns[self.columns + self.grouped :]
-                said: Beside = [*last, None][0]
+                beside: Beside = [*last, None][0]
                 if self.named:
-                    said = dict(zip(self.named, last, strict=True))
-                records = rows.select(list(range(self.columns)))
-                total.merge(self.pool.total(records, whose, said))
+                    beside = dict(zip(self.named, last, strict=True))
+                total.merge(self.pool.total(rows.select(list(range(self.columns))), whose, beside))
         except DpfdaError as error:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
@@ -258,9 +256,9 @@ class Adder:
         import pyarrow as pa
         from pyarrow import compute
 
-        kept: list[object] = []
+        rest: list[object] = []
         for batch in batches:
-            rows = pa.Table.from_batches([*kept, batch])
+            rows = pa.Table.from_batches([*rest, batch])
             begins = rows.num_rows
             if self.grouped and begins:
                 labels = rows.column(self.columns)
@@ -268,6 +266,6 @@ class Adder:
                 begins = max(0, compute.index(labels, labels[-1]).as_py())
             if begins:
                 yield rows.slice(0, begins)
-            kept = rows.slice(begins).to_batches()
-        if kept:
-            yield pa.Table.from_batches(kept)
+            rest = rows.slice(begins).to_batches()
+        if rest:
+            yield pa.Table.from_batches(rest)

@@ -109,8 +109,8 @@ class Summation:
         """
         total = self.empty()
         alone = codes is None and self._plain
-        if alone and not isinstance(matrix, Curves) and (found := self._bounded(matrix)) is not None:
-            totals, unusable = found
+        if alone and not isinstance(matrix, Curves) and (bounded := self._bounded(matrix)) is not None:
+            totals, unusable = bounded
             if unusable and self.reading.invalid == "refuse":
                 refuse_unusable(matrix, 0, _fills(self.plan.basis))
             return total.add_totals(totals, len(matrix))
@@ -143,10 +143,10 @@ class Summation:
         """
         read = self._compiled(matrix, codes, line)
         if read is None:
-            made = [line.lengths(some.values[some.usable]) for some in self.units(matrix, codes)]
+            parts = [line.lengths(some.values[some.usable]) for some in self.units(matrix, codes)]
         else:
-            made = [lengths for lengths, _ in read]
-        return np.concatenate(made)
+            parts = [lengths for lengths, _ in read]
+        return np.concatenate(parts)
 
     def _averaged(self, matrix: Cells, codes: Integers) -> Iterator[Curves]:
         if self.reading.invalid == "refuse":
@@ -194,11 +194,11 @@ class Summation:
             return None
         if codes is not None:
             return [self._read_units(matrix, codes, line)] if is_direct(matrix) else None
-        none, made = np.empty(0, dtype=np.int64), []
+        none, parts = np.empty(0, dtype=np.int64), []
         for start, block in _direct(matrix):
             marks = np.zeros(len(block), dtype=np.bool_)
-            made.append((self._read(block, (none, none, none), marks, start, line)[0], len(block)))
-        return made
+            parts.append((self._read(block, (none, none, none), marks, start, line)[0], len(block)))
+        return parts
 
     def _read_units(self, matrix: Cells, codes: Integers, line: FromLine | None) -> tuple[Cells, int]:
         """What `_read` gives of averages over the usable records of units; and how many these are."""
@@ -207,12 +207,12 @@ class Summation:
         if np.any(codes[1:] < codes[:-1]):
             order = compiled.sorted_order(codes, starts)
         marks = np.zeros(len(codes), dtype=np.bool_)
-        made, found = self._read(matrix, (order, starts, sizes), marks, 0, line)
-        if found:
+        numbers, unusable = self._read(matrix, (order, starts, sizes), marks, 0, line)
+        if unusable:
             # Averages are over usable records: which are is known only now.
             usable = np.bincount(codes[~marks], minlength=sizes.size)
-            made, _ = self._read(matrix, (order, starts, usable), marks, 0, line)
-        return made, sizes.size
+            numbers, _ = self._read(matrix, (order, starts, usable), marks, 0, line)
+        return numbers, sizes.size
 
     def _read(
         self,
@@ -227,14 +227,14 @@ class Summation:
         complete, standardize = self.reading.missing == "complete", self.reading.standardize
         how = (complete, standardize, flat_grid(basis), rule.weights)
         reading = (*how, *shape_limits(basis.weights))
-        made: Cells
+        numbers: Cells
         if line is None:
-            made, refused, found = compiled.read_and_sum(matrix, rule, reading, units, marks)
+            numbers, refused, unusable = compiled.read_and_sum(matrix, rule, reading, units, marks)
         else:
-            made, refused, found = compiled.read_lengths(matrix, line, reading, units, marks)
+            numbers, refused, unusable = compiled.read_lengths(matrix, line, reading, units, marks)
         if refused and self.reading.invalid == "refuse":
             self.refuse(matrix, first_row)
-        return made, found
+        return numbers, unusable
 
     def refuse(self, matrix: Cells, first_row: int = 0) -> None:
         """Read records again, to say which of them is the first that cannot be used."""
@@ -269,14 +269,14 @@ class Summation:
         return Prepared(plan, self.finish(total, plan))
 
     def summed(self, total: IntegerSum) -> Prepared[MeanPlan, Summed]:
-        """A sum before it is said what of it gets noise."""
+        """A sum, before a plan decides which of its numbers get noise."""
         return Prepared(self.plan, Summed(self, total))
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
         plan = self.plan
         known_values = values if usable.all() else np.where(usable[:, None], values, np.nan)
-        if (found := self._bounded(known_values)) is not None:
-            total.add_totals(found[0], usable.size)
+        if (bounded := self._bounded(known_values)) is not None:
+            total.add_totals(bounded[0], usable.size)
             return
         centered = plan.bound.restrict(values, flat_grid(plan.basis))
         total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
@@ -330,14 +330,14 @@ class Readable(Kept):
     def lengths(self, plan: MeanPlan, line: FromLine) -> Floats:
         """How far units (n,), as a plan reads them, are from a line; nothing for unusable ones."""
         count = len(self) if self.codes is None else int(self.codes.max()) + 1
-        found, lengths = Summation.of(plan).lengths(self.matrix, self.codes, line), np.zeros(count)
-        lengths[: found.size] = found
+        usable, lengths = Summation.of(plan).lengths(self.matrix, self.codes, line), np.zeros(count)
+        lengths[: usable.size] = usable
         return lengths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summed(Private):
-    """Records that were added up, before it is said what of their sum gets noise.
+    """Records that were added up, before a plan decides which numbers of the sum get noise.
 
     summation: Public: how.
     added: Private.
@@ -352,7 +352,7 @@ class Summed(Private):
             return self.summation.finish(self.added, plan)
 
 
-# A plan of a mean, and what has its integers: not said yet is what of them gets noise.
+# A plan of a mean, and what has its integers; which of them get noise is still open.
 Answered = Prepared[MeanPlan, Readable] | Prepared[MeanPlan, Summed]
 
 
@@ -381,11 +381,11 @@ def read_block(
     grid = np.arange(float(matrix.shape[1])) if embedding.moved else flat_grid(basis)
     curves = curves_from_array(matrix, grid, reading.missing, reading.invalid, first_row, fills)
     curves = standardized(curves, basis.weights) if reading.standardize else curves
-    made = embedding.curves(curves, basis.weights.size)
-    if reading.invalid == "refuse" and not made.usable.all():
+    embedded = embedding.curves(curves, basis.weights.size)
+    if reading.invalid == "refuse" and not embedded.usable.all():
         words = f"embed must give finite numbers; found others for $place. {OUTSIDE}"
-        raise DataError(words, place=Location(first_row + int(np.argmin(made.usable))))
-    return made
+        raise DataError(words, place=Location(first_row + int(np.argmin(embedded.usable))))
+    return embedded
 
 
 def _fills(basis: Basis | BoxFunctions) -> bool:

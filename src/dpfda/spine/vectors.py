@@ -291,5 +291,4 @@ def vectors_of(plan: VectorPlan[object], curves: Curves, codes: Integers | None)
     lower, upper = plan.limits
     middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2
     joined = units(Curves(middle, curves.usable), codes)
-    vectors = coefficients(joined.values, plan.basis.analysis)
-    return np.where(joined.usable[:, None], vectors, 0.0)
+    return np.where(joined.usable[:, None], coefficients(joined.values, plan.basis.analysis), 0.0)

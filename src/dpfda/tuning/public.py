@@ -125,10 +125,10 @@ def plug_in(
     """
     signal = _positive(size, "size") * float(budget(epsilon).epsilon) ** 2
     words = "exceed 1, so that the eigenvalues have a sum"
-    given, decay = decay, real(decay, "decay", -math.inf, math.inf, words)
+    stated, decay = decay, real(decay, "decay", -math.inf, math.inf, words)
     if not decay > 1:
         raise ParameterError(
-            "decay", words, shown(given), "A Matern kernel has matern_decay(smoothness, dimension)."
+            "decay", words, shown(stated), "A Matern kernel has matern_decay(smoothness, dimension)."
         )
     radius = length(radius, "radius")
     choice(norm, "norm", ("l1", "l2"))
@@ -268,7 +268,7 @@ def cross_validate(
 
 def _check(candidates: Sequence[PrivateMean], folds: int) -> None:
     several = isinstance(candidates, list | tuple) and len(candidates) > 0
-    if not several or not all(isinstance(each, PrivateMean) for each in candidates):
+    if not several or not all(isinstance(candidate, PrivateMean) for candidate in candidates):
         raise ParameterError("candidates", "be PrivateMean estimators, at least one", "others")
     whole(folds, "folds", 2, words="be an integer of at least 2")
 
@@ -294,8 +294,8 @@ def _score(
     private: bool,
 ) -> float:
     """Expected squared distance of one release of the rest to the curves left out."""
-    kept = None if labels is None else labels[rest]
-    prepared = candidate.prepare(values[rest], kept)
+    units = None if labels is None else labels[rest]
+    prepared = candidate.prepare(values[rest], units)
     plan = prepared.plan
     design = plan.public_design
     if design is None or plan.size is None:

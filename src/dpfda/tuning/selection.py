@@ -132,19 +132,19 @@ def private_selection(
     """
     _check_candidates(candidates)
     account = read_ledger(ledger)
-    for name, given in (("fit", fit), ("score", score)):
-        if not callable(given) or isinstance(given, type):
-            raise ParameterError(name, "be a function", shown(given))
+    for name, function in (("fit", fit), ("score", score)):
+        if not callable(function) or isinstance(function, type):
+            raise ParameterError(name, "be a function", shown(function))
     if not (isinstance(unit, str) and unit):
         raise ParameterError("unit", "be a word for who is protected", shown(unit))
-    whole = PureDP(budget(epsilon).epsilon)
+    total = PureDP(budget(epsilon).epsilon)
     relation = Neighbours.parse(neighbours)
     runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
     stopping = Stopping.with_mean(eta, runs)
-    part = PureDP(whole.epsilon / stopping.price)
+    part = PureDP(total.epsilon / stopping.price)
     entry = _entry(relation, unit, len(candidates), stopping)
     # The best of several runs does not have the law of one run's noise.
-    certificate = certified_entry({SELECTION: Cost(whole)}, entry)
+    certificate = certified_entry({SELECTION: Cost(total)}, entry)
     charge(account, certificate, entry)
     best: tuple[float, int, Output] | None = None
     for _ in range(stopping.draw()):
@@ -189,8 +189,8 @@ def _verify(output: Any, part: PureDP, relation: Neighbours, unit: str) -> None:
         if not hasattr(output, name):
             raise DpfdaError(f"What fit returns must have the attribute {name!r}; found none.")
     certificate = getattr(output, "certificate", output)
-    given = [output.guarantee, *([certificate.achieved] if hasattr(certificate, "achieved") else [])]
-    if not all(within(guarantee, part) for guarantee in given):
+    promised = [output.guarantee, getattr(certificate, "achieved", output.guarantee)]
+    if not all(within(guarantee, part) for guarantee in promised):
         raise DpfdaError(
             f"One run must give at most {part}; found {output.guarantee}. Pass the epsilon that fit"
             " receives on to the mechanism, with delta 0."
@@ -220,25 +220,25 @@ def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> M
     }
 
 
-def _promising(output: object, whole: Certificate, words: str) -> Any:
-    """A release that promises `whole`, and all releases inside it: no part of the best run is its own.
+def _promising(output: object, promise: Certificate, words: str) -> Any:
+    """A release that promises `promise`, and all releases inside it: no part of the best run is its own.
 
     A density holds a histogram, a comparison several means, a covariance the mean it was centered at.
     """
     if isinstance(output, Mapping):
-        inside = {name: _promising(value, whole, words) for name, value in output.items()}
+        inside = {name: _promising(value, promise, words) for name, value in output.items()}
         return inside if any(inside[name] is not output[name] for name in inside) else output
     if isinstance(output, Certificate):
         # What one run was bounded by and how it was made stays; what it cost does not.
-        return replace(whole, bound=output.bound, mechanism=output.mechanism)
+        return replace(promise, bound=output.bound, mechanism=output.mechanism)
     if not is_dataclass(output) or isinstance(output, type):
         return output
-    held = {field.name: getattr(output, field.name) for field in fields(output)}
-    promised = {name: _promising(value, whole, words) for name, value in held.items()}
-    if "about" in held and held.keys() & {"certificate", "guarantee"}:
-        promised["about"] = {**held["about"], "selected": words}
-        promised |= {"guarantee": whole.guarantee} if "guarantee" in held else {}
-    changes = {name: value for name, value in promised.items() if value is not held[name]}
+    values = {field.name: getattr(output, field.name) for field in fields(output)}
+    promised = {name: _promising(value, promise, words) for name, value in values.items()}
+    if "about" in values and values.keys() & {"certificate", "guarantee"}:
+        promised["about"] = {**values["about"], "selected": words}
+        promised |= {"guarantee": promise.guarantee} if "guarantee" in values else {}
+    changes = {name: value for name, value in promised.items() if value is not values[name]}
     return replace(output, **changes) if changes else output
 
 

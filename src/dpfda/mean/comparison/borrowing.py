@@ -76,7 +76,7 @@ def _around(means: Means, lines: Priors, places: Places) -> dict[str, CurvePrior
         shown[name] = _line(_posterior(mean, others, lines[name]))
     common = {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
     for factor in range(len(next(iter(places.values()), ()))):
-        of = {k: each[factor] for k, each in places.items()}
+        of = {k: labels[factor] for k, labels in places.items()}
         for name, line in _of_factor(means, common, of).items():
             shown[name] = shown[name] + line - common[name].centers[0]
     return {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
@@ -89,13 +89,13 @@ def _of_factor(means: Means, common: Priors, of: Mapping[str, object]) -> dict[s
         for name in means
     }
     alone = {name: _posterior(means[name], mates[name], common[name]) for name in means if mates[name]}
-    told = {
-        label: np.mean([each.nearness for name, each in alone.items() if of[name] == label], axis=0)
+    nearness = {
+        label: np.mean([fit.nearness for name, fit in alone.items() if of[name] == label], axis=0)
         for label in dict.fromkeys(of[name] for name in alone)
     }
-    if len(told) < 2:
+    if len(nearness) < 2:
         return {}
-    near = _told(told)
+    near = _told(nearness)
     priors = {name: replace(common[name], near=near[of[name]], version=BORROWING) for name in alone}
     return {name: _line(_posterior(means[name], mates[name], priors[name])) for name in alone}
 

@@ -125,8 +125,7 @@ class ReleasedDifference(Valued):
     @property
     def _wider(self) -> Basis:
         """The basis of more functions; both are leading parts of one."""
-        bases = (self.first.basis, self.second.basis)
-        return max(bases, key=lambda basis: int(basis.eigenvalues.size))
+        return max((self.first.basis, self.second.basis), key=lambda basis: int(basis.eigenvalues.size))
 
     @cached_property
     def _smoothed_coefficients(self) -> Floats:
@@ -141,8 +140,8 @@ class ReleasedDifference(Valued):
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         first, second = (
-            each.band((1 + asked.level) / 2, asked.simultaneous, at, "population", variance=variance)
-            for each in (self.first, self.second)
+            release.band((1 + asked.level) / 2, asked.simultaneous, at, "population", variance=variance)
+            for release in (self.first, self.second)
         )
         lower, upper = first.lower - second.upper, first.upper - second.lower
         return Band(at, lower, upper, asked.level, asked.simultaneous, first.covers)
@@ -180,7 +179,7 @@ class ReleasedDifference(Valued):
     def _checked(self) -> None:
         if self.first.domain_range != self.second.domain_range:
             raise ValueError("the two have different domains")
-        terms = {(each.guarantee, each.neighbours, each.unit) for each in (self.first, self.second)}
+        terms = {(mean.guarantee, mean.neighbours, mean.unit) for mean in (self.first, self.second)}
         if len(terms) > 1 or not self.first.certificate.paid_with(self.second.certificate):
             raise ValueError("the two were not released at one charge")
 
@@ -199,8 +198,7 @@ class ReleasedDifference(Valued):
         }
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self._line(" minus ".join(self.names), level)
-        return self._curve([line], baseline=0.0)
+        return self._curve([self._line(" minus ".join(self.names), level)], baseline=0.0)
 
     @property
     def _subject(self) -> str:
@@ -221,21 +219,20 @@ class ReleasedDifference(Valued):
 
     def _claims(self) -> tuple[Claim, ...]:
         names, units = " minus ".join(self.names), self.first._value_words
-        what = "the difference of linear estimates, without noise,"
-        noise = Claim("noise", what, units, name=names)
+        noise = Claim("noise", "the difference of linear estimates, without noise,", units, name=names)
         people = "the difference of the means of the two populations"
         population = Claim("population", people, units, people, among="samples", name=names)
         more = () if self.first.order else (population,)
         if not self._is_line:
             return noise, *more
         of = "derivatives of the means" if self.first.order else "means"
-        held = {"among": "releases of groups like ordinary ones"}
+        words = {"among": "releases of groups like ordinary ones"}
         if self._is_proved:
-            held = {}
+            words = {}
         elif self._borrows and not self.first.order:
-            held["seen"] = SPLIT
+            words["seen"] = SPLIT
         holds = f"the difference of the {of} of the bounded curves"
-        line = Claim("sample", holds, units, legend="the difference", name=names, **held)
+        line = Claim("sample", holds, units, legend="the difference", name=names, **words)
         return line, noise, *more
 
     @property
@@ -245,7 +242,7 @@ class ReleasedDifference(Valued):
 
     @property
     def _assumes(self) -> list[str]:
-        """What the bands of its groups, and its own, assume; said first."""
+        """What the bands of its groups, and its own, assume; stated first."""
         prior, points = self.first.hierarchy, int(self.grid_points.size)
         cells = getattr(prior, "cells", None)
         if self._is_proved or not self._is_line or cells is None:
@@ -275,9 +272,9 @@ class ReleasedDifference(Valued):
 
 def together(releases: Iterable[ReleasedFunction]) -> int | None:
     """Public number of units behind several groups, where that of each is public."""
-    known = [release.public_units for release in releases]
-    counts = [units for units in known if units is not None]
-    return sum(counts) if len(counts) == len(known) else None
+    sizes = [release.public_units for release in releases]
+    counts = [units for units in sizes if units is not None]
+    return sum(counts) if len(counts) == len(sizes) else None
 
 
 def most_likely_mean(released: Floats, noise: Floats, eigenvalues: Floats) -> Floats:
@@ -300,9 +297,9 @@ def most_likely_mean(released: Floats, noise: Floats, eigenvalues: Floats) -> Fl
     largest = float(np.sum(measured**2))
     for exponent in EXPONENTS:
         shape = (eigenvalues / eigenvalues[0]) ** exponent
-        known = directions.T @ (shape[:, None] * directions)
+        projected = directions.T @ (shape[:, None] * directions)
         for scale in largest * np.geomspace(1e-5, 10.0, 31):
-            covariance = scale * known + np.diag(powers)
+            covariance = scale * projected + np.diag(powers)
             solved = np.linalg.solve(covariance, measured)
             likelihood = -0.5 * (float(np.linalg.slogdet(covariance)[1]) + float(measured @ solved))
             if likelihood > best:

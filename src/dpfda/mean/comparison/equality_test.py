@@ -263,8 +263,8 @@ class TestPlan(PlanOfMeans):
 
     @property
     def tuning(self) -> dict[str, object]:
-        said = statistic_noise(self.asked).law.describe().replace("coefficient", "number")
-        return {"name": "statistic", "looks for": self.look_for, "noise": said}
+        noise = statistic_noise(self.asked).law.describe().replace("coefficient", "number")
+        return {"name": "statistic", "looks for": self.look_for, "noise": noise}
 
     def entry(self) -> dict[str, object]:
         return super().entry() | {"groups": list(self.parts)}
@@ -324,7 +324,7 @@ class TestPlan(PlanOfMeans):
             stated = np.minimum(stated, real(variance, "variance", 0.0, 1e200))
         law, unit = statistic_noise(self.asked).law, 2.0**EXPONENT * self.forms.smallest
         critical = self.forms.critical(level, law, stated)
-        spread = max(float(each[0]) for each in self.forms.deviations(stated))
+        spread = max(float(deviations[0]) for deviations in self.forms.deviations(stated))
         drawn = quantiles(law)
 
         def missed(size: float) -> float:
@@ -409,17 +409,18 @@ def publish_test(
     cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
     most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
     """
-    one = plan.one
-    cube = known(one.problem(plan.size).cube)
-    half_widths = exact_product(known(one.measured), cube.half_widths.tolist())
+    first = plan.one
+    cube = known(first.problem(plan.size).cube)
+    half_widths = exact_product(known(first.measured), cube.half_widths.tolist())
     lower, upper = plan.limits
-    made = (tuple(plan.parts), plan.sizes, plan.look_for, one.basis.grid_points, one.basis.weights)
+    basis = first.basis
+    terms = (tuple(plan.parts), plan.sizes, plan.look_for, basis.grid_points, basis.weights)
     about = {**plan.about, **stamp()}
     # All that can fail on public grounds has been tried before the charge.
     noise, forms, sums = statistic_noise(plan.asked), plan.forms, [part.total for part in parts.values()]
     nothing = NoisyShares((0,), noise.law, forms.smallest)
-    ReleasedTest(*made, lower, upper, nothing, plan.certified(), about)
+    ReleasedTest(*terms, lower, upper, nothing, plan.certified(), about)
     statistic = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
     noisy, certificate = publish_integers(statistic, noise, plan.entry(), paying, plan.tuning)
     shares = NoisyShares(noisy, noise.law, forms.smallest)
-    return ReleasedTest(*made, lower, upper, shares, certificate, about)
+    return ReleasedTest(*terms, lower, upper, shares, certificate, about)

@@ -207,8 +207,8 @@ class PrivateComparison(Estimator):
         sizes = divisors(settings.unit.public_size, list(units))
         refuse_two_looks(self.mechanism, "a comparison")
         # How many units there are is public, or there are divisors.
-        known = sizes if settings.unit.private else units.values()
-        tuned = design_size(settings.unit.design_size, [size for size in known if size is not None])
+        public = sizes if settings.unit.private else units.values()
+        tuned = design_size(settings.unit.design_size, [size for size in public if size is not None])
         mechanism = SharedDesign(self.mechanism, tuned, len(units))
         bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
@@ -241,8 +241,8 @@ class PrivateComparison(Estimator):
             raise ParameterError("levels", words, shown(self.levels), "Name the groups.")
         levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
-        each = max(2, expected // len(levels))
-        plan = self._planned(basis, dict.fromkeys(levels, each), settings, groups)
+        expected_size = max(2, expected // len(levels))
+        plan = self._planned(basis, dict.fromkeys(levels, expected_size), settings, groups)
         return PooledComparison.of(settings, plan, tuple(map(level_key, levels)))
 
     def _check(self) -> None:
@@ -299,18 +299,18 @@ class PrivateComparison(Estimator):
         sums = [PooledMean(settings, Summation.of(part)) for part in plan.parts.values()]
         parts = []
         with np.errstate(all="ignore"):
-            for one, chosen in zip(sums, rows, strict=True):
-                total = one.summation.empty()
+            for part_pool, chosen in zip(sums, rows, strict=True):
+                total = part_pool.summation.empty()
                 try:
-                    total = one.total(*_part(values, labels, chosen)) if chosen.any() else total
+                    total = part_pool.total(*_part(values, labels, chosen)) if chosen.any() else total
                 except DataError:
                     # Rows of a group have numbers of their own: refused by those of X.
                     if isinstance(values, LongCurves):
                         values.usable(basis.domain_range, reading.invalid)
                     else:
-                        one.summation.refuse(values)
+                        part_pool.summation.refuse(values)
                     raise
-                parts.append(one.summation.prepared(total))
+                parts.append(part_pool.summation.prepared(total))
         return names, parts
 
 

@@ -106,8 +106,8 @@ class Forms:
             row = self.norms[0].rows[0]
             if row.min() >= 0 or row.max() <= 0:
                 wanted = "be 'any', 'level' or 'bumps' on so few grid points"
-                found = f"{self.look_for!r} on {self.half_widths.size}"
-                raise ParameterError("look_for", wanted, found, "Eight are enough for all.")
+                stated = f"{self.look_for!r} on {self.half_widths.size}"
+                raise ParameterError("look_for", wanted, stated, "Eight are enough for all.")
 
     @property
     def smallest(self) -> int:
@@ -133,24 +133,24 @@ class Forms:
         """What the statistic is the largest of."""
         # A sum over a cell counts with the weight of one of its points.
         heavy = self.over_cells(self.weights) / np.bincount(self.labels, minlength=self.cells)
-        one = np.maximum(1, np.rint(WEIGHT * heavy / heavy.max())).astype(np.int64)
+        weights = np.maximum(1, np.rint(WEIGHT * heavy / heavy.max())).astype(np.int64)
         place = (np.arange(self.cells) + 0.5) / self.cells
         far = np.abs(place - 0.5)
         bumps = np.equal.outer(
             np.arange(min(BUMPS, self.cells)), (place * min(BUMPS, self.cells)).astype(int)
         )
         rows = {
-            "level": one[None],
-            "slope": one * ((place > 0.75).astype(int) - (place < 0.25))[None],
-            "bend": one * ((far > 0.375).astype(int) - (far < 0.125))[None],
-            "bumps": one * bumps,
+            "level": weights[None],
+            "slope": weights * ((place > 0.75).astype(int) - (place < 0.25))[None],
+            "bend": weights * ((far > 0.375).astype(int) - (far < 0.125))[None],
+            "bumps": weights * bumps,
         }
         if self.look_for != ANY:
             return tuple(Norm(self.look_for, row[None], 0) for row in rows[self.look_for])
         more = _quantile(LEVEL * (1 - OVERALL) / len(rows["bumps"])) - _quantile(LEVEL * OVERALL)
         offset = round(more * DEVIATION * math.sqrt(2 * self.smallest) * 2**EXPONENT)
-        whole = Norm("overall", rows["bumps"], 0)
-        return whole, *(Norm("bumps", row[None], offset) for row in rows["bumps"])
+        overall = Norm("overall", rows["bumps"], 0)
+        return overall, *(Norm("bumps", row[None], offset) for row in rows["bumps"])
 
     # Private.
 
@@ -165,9 +165,9 @@ class Forms:
             Of the integers of one record in each cell.
         """
         rows = np.concatenate([norm.rows for norm in self.norms])
-        widths = [2 * each for each in exact_product(np.abs(rows), half_widths)]
-        over = [exact_product(rows, each) for each in sums]
-        found = []
+        widths = [2 * width for width in exact_product(np.abs(rows), half_widths)]
+        over = [exact_product(rows, totals) for totals in sums]
+        statistics = []
         for first, second in combinations(range(len(sums)), 2):
             gaps = [
                 Fraction(a * self.sizes[second] - b * self.sizes[first], width)
@@ -177,8 +177,8 @@ class Forms:
             for norm in self.norms:
                 own, gaps = gaps[: len(norm.rows)], gaps[len(norm.rows) :]
                 square = sum((gap**2 for gap in own), Fraction(0)) * scale**2 / len(own)
-                found.append(math.isqrt(math.floor(square)) - norm.offset)
-        return max(found)
+                statistics.append(math.isqrt(math.floor(square)) - norm.offset)
+        return max(statistics)
 
     # Its law.
 
@@ -208,10 +208,10 @@ class Forms:
             for own in deviations
             for norm, deviation in zip(self.norms, own, strict=True)
         ]
-        kept = np.ones(np.shape(beyond))
+        below = np.ones(np.shape(beyond))
         for (offset, deviation, forms), count in Counter(norms).items():
-            kept *= (1 - largest_tail(beyond + offset, deviation, forms)) ** count
-        return np.asarray(1 - kept)
+            below *= (1 - largest_tail(beyond + offset, deviation, forms)) ** count
+        return np.asarray(1 - below)
 
     def p_value(self, statistic: float, noise: NoiseLaw, variance: Floats) -> float:
         """Largest probability of a noisy statistic as large, where populations have one mean function.
@@ -224,9 +224,9 @@ class Forms:
         variance : array (m,)
             As in `deviations`; zero for the hypothesis that the groups themselves have one mean.
         """
-        found = self.exceeded(statistic - quantiles(noise), self.deviations(variance))
+        chances = self.exceeded(statistic - quantiles(noise), self.deviations(variance))
         # What lies beyond the last quantile is counted as if it always exceeded.
-        return float((1 + np.sum(found)) / (1 + QUANTILES))
+        return float((1 + np.sum(chances)) / (1 + QUANTILES))
 
     def critical(self, level: float, noise: NoiseLaw, variance: Floats) -> float:
         """The noisy statistic whose p-value is this level."""
@@ -265,12 +265,12 @@ def largest_tail(values: Floats, deviation: float, forms: int) -> Floats:
         return np.asarray(values <= 0, dtype=np.float64)
     # Beyond 40 deviations the chance is 0 in floats.
     ratio = np.clip(values / deviation, 0.0, 40.0)
-    found = np.asarray(2 * scipy.special.ndtr(-ratio))
+    chance = np.asarray(2 * scipy.special.ndtr(-ratio))
     if forms > 1:
         low = ratio**2 < SINGLE
         squares, tails = _several()
-        found[low] = tails[np.searchsorted(squares, ratio[low] ** 2, "right")]
-    return found
+        chance[low] = tails[np.searchsorted(squares, ratio[low] ** 2, "right")]
+    return chance
 
 
 @cache

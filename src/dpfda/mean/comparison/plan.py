@@ -49,9 +49,9 @@ GAIN = 0.2
 DESIGN_SIZE = 100
 
 
-def design_size(asked: int | None, sizes: Sequence[int]) -> int:
+def design_size(stated: int | None, sizes: Sequence[int]) -> int:
     """What noise is tuned for, the same for all groups: as asked, or the smallest public size."""
-    return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
+    return max(1, min(sizes, default=DESIGN_SIZE)) if stated is None else stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,9 +63,9 @@ class ComparisonPlan(PlanOfMeans):
     parts : mapping
         Plan of each group's mean, by its name.
     mechanism : str
-        As it was asked for.
+        As the estimator has it.
     design_size : int, optional
-        What noise is tuned for, where it was asked for; else the smallest public size.
+        Number of units that noise is tuned for, by default the smallest public size.
     """
 
     parts: Mapping[str, MeanPlan]
@@ -107,12 +107,12 @@ class ComparisonPlan(PlanOfMeans):
 
     def of_sizes(self, sizes: Sequence[int], guarantee: Guarantee | None = None) -> ComparisonPlan:
         """The plan for groups of these sizes."""
-        made = dict(zip(self.parts, sizes, strict=True))
-        known = [size for name, size in made.items() if self.parts[name].size is not None]
-        size = design_size(self.design_size, known)
+        by_name = dict(zip(self.parts, sizes, strict=True))
+        public = [size for name, size in by_name.items() if self.parts[name].size is not None]
+        size = design_size(self.design_size, public)
         parts = {
             name: replace(part, mechanism=replace(cast("SharedDesign", part.mechanism), size=size)).at(
-                made[name], guarantee=guarantee
+                by_name[name], guarantee=guarantee
             )
             for name, part in self.parts.items()
         }
@@ -140,8 +140,8 @@ class ComparisonPlan(PlanOfMeans):
 
     @property
     def error_words(self) -> str:
-        said = self.one.error_words
-        return f"of a smallest group's mean (of a difference up to 1.4 times as much); {said}"
+        words = self.one.error_words
+        return f"of a smallest group's mean (of a difference up to 1.4 times as much); {words}"
 
     def _band_said(self, level: float) -> str:
         return f"{super()._band_said(level)} of a group (for nine of ten: of the widest of all)"
@@ -153,16 +153,16 @@ class ComparisonPlan(PlanOfMeans):
     @remembered(64)
     @one_thread(scipy=False)
     def _width(self, part: MeanPlan, level: float, quick: bool) -> Outlook:
-        made = cast("list[ReleasedFunction]", part.examples(QUICK if quick else EXAMPLES))
-        named = {str(place): release for place, release in enumerate(made)}
+        releases = cast("list[ReleasedFunction]", part.examples(QUICK if quick else EXAMPLES))
+        named = {str(place): release for place, release in enumerate(releases)}
         names, groups = [*named], len(self.parts)
         for start in range(0, len(names), groups):
             taken = (names * 2)[start : start + min(groups, len(names))]
-            named |= borrowing({name: made[int(name)] for name in taken})
-        # What is told of all together makes bands of one size equally wide.
+            named |= borrowing({name: releases[int(name)] for name in taken})
+        # A distance that all groups share makes bands of groups of one size equally wide.
         alike = 1 if part.distance_share else sum(p.n == part.n for p in self.parts.values())
-        one, most = (part.width_of([*named.values()], level, groups) for groups in (1, alike))
-        return one._replace(most=most.most)
+        own, most = (part.width_of([*named.values()], level, groups) for groups in (1, alike))
+        return own._replace(most=most.most)
 
     noise_words = said_by("one.noise_words")
 
@@ -282,10 +282,10 @@ class PooledComparison(PooledSum):
             raise DataError("y must hold the group of each record; found None.")
         rows = self.one.read(X)
         numbers = {key: number for number, key in enumerate(self.keys)}
-        found = [by_value(key) for key in read_keys(y, "y", self.invalid)]
-        if len(found) != len(rows[0]):
-            raise DataError(f"y must hold one label a record ({len(rows[0])}); found {len(found)}.")
-        return *rows, np.array([numbers.get(key, len(numbers)) for key in found], dtype=np.int64)
+        labels = [by_value(key) for key in read_keys(y, "y", self.invalid)]
+        if len(labels) != len(rows[0]):
+            raise DataError(f"y must hold one label a record ({len(rows[0])}); found {len(labels)}.")
+        return *rows, np.array([numbers.get(key, len(numbers)) for key in labels], dtype=np.int64)
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         *records, places = rows
@@ -294,7 +294,7 @@ class PooledComparison(PooledSum):
         for number in range(len(self.keys)):
             own = np.flatnonzero(places == number)
             units = None if codes is None else np.unique(codes[own], return_inverse=True)[1]
-            chosen = tuple(each[own] for each in records)
+            chosen = tuple(column[own] for column in records)
             sums.append(self.one.add_up(chosen, units) if own.size else self.one.summation.empty())
         return IntegerSum.side_by_side(sums)
 
@@ -309,8 +309,7 @@ class PooledComparison(PooledSum):
         if codes is not None:
             other = places[np.unique(codes, return_index=True)[1]][codes] != places
             if self.invalid == "refuse" and other.any():
-                words = f"Every unit must be in one group; found a unit in two. {IN_TWO}"
-                raise DataError(words)
+                raise DataError(f"Every unit must be in one group; found a unit in two. {IN_TWO}")
             places = np.where(other, len(self.keys) + 1, places)
         none = places == len(self.keys)
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
@@ -332,10 +331,10 @@ class PooledComparison(PooledSum):
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
             plans = self.plan.parts.values()
             return [summation.prepared(*pair) for pair in zip(sums, plans, strict=True)]
-        made = self.plan.of_sizes(self._sizes(sums)).parts
+        by_name = self.plan.of_sizes(self._sizes(sums)).parts
         return [
-            finished(summation, each, lambda _, plan=made[name]: plan)  # type: ignore[misc]
-            for name, each in zip(names, sums, strict=True)
+            finished(summation, total_of_group, lambda _, plan=by_name[name]: plan)  # type: ignore[misc]
+            for name, total_of_group in zip(names, sums, strict=True)
         ]
 
     @property
@@ -354,11 +353,11 @@ class PooledComparison(PooledSum):
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         plan, sums = self._lines_alone.one, []
-        for each in total.parted(len(self.keys)):
-            measured = self.one.summation.finish(each, plan)
+        for part in total.parted(len(self.keys)):
+            measured = self.one.summation.finish(part, plan)
             # Of all coefficients those that get noise, which are the first.
             leading = measured.with_noise([0] * designed(plan).components)
-            sums.append(IntegerSum(len(leading)).add_totals(leading, each.count_with_noise(0, 1)))
+            sums.append(IntegerSum(len(leading)).add_totals(leading, part.count_with_noise(0, 1)))
         return IntegerSum.side_by_side(sums)
 
     def publish_shared(
@@ -367,19 +366,18 @@ class PooledComparison(PooledSum):
         sums, certificate = total.parted(len(self.keys)), self.sharing.certified()
         sizes: list[int | Fraction] = [*self._sizes(sums)]
         if isinstance(size, Fraction):
-            sizes = [Fraction(each, COUNTED) for each in sizes]
+            sizes = [Fraction(size, COUNTED) for size in sizes]
         # One design for all, made for the number of units that was agreed on.
         shared = self._lines_alone
         design = replace(designed(shared.one), noise=law)
         # Of units that count for less there may be fewer than two.
-        whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
-        plans = shared.of_sizes(whole).parts.values()
-        pairs = zip(plans, sizes, strict=True)
-        framed = [around(plan, design, own, certificate) for plan, own in pairs]
+        counts = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
+        plans = shared.of_sizes(counts).parts.values()
+        framed = [around(plan, design, own, certificate) for plan, own in zip(plans, sizes, strict=True)]
         charge(read_ledger(ledger), certificate, shared.entry())
         released = [
-            cast("ReleasedFunction", each.release(own.with_noise([0] * law.components)))
-            for each, own in zip(framed, sums, strict=True)
+            cast("ReleasedFunction", frame.release(own.with_noise([0] * law.components)))
+            for frame, own in zip(framed, sums, strict=True)
         ]
         return ReleasedComparison(dict(zip(self.plan.parts, released, strict=True)))
 
@@ -391,7 +389,7 @@ class PooledComparison(PooledSum):
         DataError
             If one has fewer than two.
         """
-        sizes = [each.count_with_noise(0, 1) for each in sums]
+        sizes = [part.count_with_noise(0, 1) for part in sums]
         check_groups(dict(zip(self.plan.parts, sizes, strict=True)))
         return sizes
 

@@ -115,25 +115,25 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super()._entries(written, kernel)
+        entries = super()._entries(written, kernel)
         if written["schema_version"] == 1:
             # One charge paid for all; what all groups have in common is the guarantee.
             parts = [mapping(mapping(part)["mean"]) for part in sequence(written["groups"])]
             identity = identity_of({"noise": [identity_of(part) for part in parts]})
-            for group, mean in held["means"].items():
+            for group, mean in entries["means"].items():
                 certificate = replace(
                     mean.certificate, identity=identity, stages=(WHOLE,), costs=(Cost(mean.guarantee),)
                 )
-                held["means"][group] = replace(mean, certificate=certificate)
-        return held
+                entries["means"][group] = replace(mean, certificate=certificate)
+        return entries
 
     # Tables, pictures and words.
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         means = {}
         for group, mean in self.means.items():
-            found = Release._columns(mean, at, asked)
-            for column, values in found.items():
+            columns = Release._columns(mean, at, asked)
+            for column, values in columns.items():
                 means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
         if self.factors:
             return means
@@ -175,8 +175,8 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         if self.factors:
             return self._group_panels(level)
         of = self.about.get("group")
-        said = {name: f"{of} {name}" if of else name for name in self.means}
-        return self._curve([mean._line(said[name], level) for name, mean in self.means.items()])
+        titles = {name: f"{of} {name}" if of else name for name in self.means}
+        return self._curve([mean._line(titles[name], level) for name, mean in self.means.items()])
 
     def _group_panels(self, level: float | None) -> Panels:
         """A small picture of each group: labels of the last factor run across, others down."""
@@ -185,11 +185,11 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         average = replace(lines[0], values=np.mean([line.values for line in lines], axis=0))
         behind = Line(average.points, average.values, "average of all groups", stroke="dashed")
         *down, across = self.factors.values()
-        rows = [level_name(each) for each in product(*down)]
+        rows = [level_name(labels) for labels in product(*down)]
         named = [self._places[name] for name in self.names]
-        places = [(rows.index(level_name(each[:-1])), across.index(str(each[-1]))) for each in named]
+        places = [(rows.index(level_name(place[:-1])), across.index(str(place[-1]))) for place in named]
         curve = self._curve(lines)
-        drawn = {each.name: getattr(curve, each.name) for each in fields(curve)} | {"behind": (behind,)}
+        drawn = {part.name: getattr(curve, part.name) for part in fields(curve)} | {"behind": (behind,)}
         return Panels(**drawn, rows=tuple(rows), columns=across, places=tuple(places))
 
     @property
@@ -212,10 +212,14 @@ class ReleasedComparison(OfGroups[ReleasedFunction]):
         findings = {}
         if not self.factors:
             verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
-            told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
-            remarks = [*([PROVED] if gap._is_proved else []), f"{first_up(told)}. {SAMPLING}", *remarks]
+            sentence = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+            remarks = [
+                *([PROVED] if gap._is_proved else []),
+                f"{first_up(sentence)}. {SAMPLING}",
+                *remarks,
+            ]
             numbers = {"difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()}}
-            findings = {"difference": f"{told} (sampling is not in it)"}
+            findings = {"difference": f"{sentence} (sampling is not in it)"}
         return Stated(
             f"The mean curves of {len(self.names)} groups ({self._named}). Their differences, and "
             "anything else that is made of them, cost no further privacy. The promise is for all "

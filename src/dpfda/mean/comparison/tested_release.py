@@ -75,7 +75,7 @@ class ReleasedTest(Release):
     def __post_init__(self) -> None:
         super().__post_init__()
         count = self.weights.size
-        if any(each.shape != (count,) for each in (self.curve_points, self.lower, self.upper)):
+        if any(array.shape != (count,) for array in (self.curve_points, self.lower, self.upper)):
             raise ParameterError("bounds", f"have {count} values", "others")
         if len(self.names) != len(self.sizes) or len(self.names) < 2 or len(self.shares.noisy) != 1:
             raise ParameterError("names", "be two or more, with a size each and one statistic", "others")
@@ -112,7 +112,7 @@ class ReleasedTest(Release):
             mean function.
         """
         at = check_points(points, self.domain_range)
-        values = np.array([self._p_value(np.full(self.weights.shape, each**2)) for each in at])
+        values = np.array([self._p_value(np.full(self.weights.shape, deviation**2)) for deviation in at])
         return float(values[0]) if np.ndim(points) == 0 else values
 
     def _p_value(self, variance: Floats) -> float:
@@ -148,8 +148,8 @@ class ReleasedTest(Release):
         if stated is None:
             stated = self.forms.half_widths**2
         p_value = self._p_value(stated if null == "populations" else np.zeros(self.weights.shape))
-        said = f"the {null} of {' and '.join(self.names)} have one mean function"
-        return EqualityTest(self.statistic, p_value, level, self.names, said)
+        hypothesis = f"the {null} of {' and '.join(self.names)} have one mean function"
+        return EqualityTest(self.statistic, p_value, level, self.names, hypothesis)
 
     def _checked(self) -> None:
         if self.neighbours is not Neighbours.REPLACE_ONE:
@@ -180,8 +180,8 @@ class ReleasedTest(Release):
 
     def _axis_label(self, axis: int) -> str:
         value = self.about.get("value")
-        said = f"standard deviation of values, one for each {self.unit}"
-        return f"{said}: {value}" if value else said
+        label = f"standard deviation of values, one for each {self.unit}"
+        return f"{label}: {value}" if value else label
 
     def _stated(self) -> Stated:
         sizes = " and ".join(

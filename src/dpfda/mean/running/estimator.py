@@ -163,13 +163,13 @@ class PrivateRunningMean(Estimator):
 
     def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
         """The plan on a basis, for so many units a month; perhaps with rows that were fixed before."""
-        one = mean_plan(self.asked(), settings, basis, self._bound(), n, self._unit)
-        if one.curves is None or one.on_grid is None or one.on_grid.cube is None:
+        monthly = mean_plan(self.asked(), settings, basis, self._bound(), n, self._unit)
+        if monthly.curves is None or monthly.on_grid is None or monthly.on_grid.cube is None:
             words = "be at least 3, with bounds that floats can hold, for a running mean"
-            raise ParameterError("columns", words, f"{one.basis.weights.size}")
-        made = RunningPlan({ALL: one}, self.steps, self._most, rows)
-        made.achieved()
-        return made
+            raise ParameterError("columns", words, f"{monthly.basis.weights.size}")
+        plan = RunningPlan({ALL: monthly}, self.steps, self._most, rows)
+        plan.achieved()
+        return plan
 
     def stated(self) -> dict[str, object]:
         """What is public before there is a first month, for the ledger and for the file."""
@@ -198,21 +198,21 @@ class PrivateRunningMean(Estimator):
 
         basis: Of the months before; None for the first one.
         """
-        handed = Container.of(X, groups)
-        if handed.irregular or handed.on_cluster:
+        container = Container.of(X, groups)
+        if container.irregular or container.on_cluster:
             words = "be curves on one grid, in memory, for a running mean"
             raise ParameterError("X", words, type(X).__name__)
         if groups is not None and self.settings.unit.name is None:
             words, remedy = "be named where records have groups", "Example: $unit."
             raise ParameterError("unit", words, "None", remedy, unit="person")
-        settings = self._settings_for(handed)
+        settings = self._settings_for(container)
         stated = settings.domain.grid_points
         if basis is not None and stated is not None:
             _check_grid(np.asarray(stated), flat_grid(basis))
-        values, made, labels = read_curves(settings, basis, handed)
-        records, count, _ = readable(settings, made, values, labels)
+        values, own, labels = read_curves(settings, basis, container)
+        records, count, _ = readable(settings, own, values, labels)
         check_count(settings.unit.relation, count, settings.reading.invalid)
-        return Month(records, count, made, settings)
+        return Month(records, count, own, settings)
 
     def _checked(self) -> Guarantee:
         guarantee = check_choices(self)
@@ -240,7 +240,7 @@ class PrivateRunningMean(Estimator):
 
     @property
     def _unit(self) -> str:
-        """What is protected, in a word: of whoever may be in some of the months alone, that part."""
+        """The protected unit in a word: so many months of a person who may not be in all of them."""
         name, most = self.settings.unit.called(None), self._most
         if self.settings.unit.name is None or most == self.steps:
             return name
@@ -250,9 +250,8 @@ class PrivateRunningMean(Estimator):
         return value_bounds(self.bounds, "a running mean")
 
 
-def _check_grid(stated: Floats, known: Floats) -> None:
+def _check_grid(stated: Floats, earlier: Floats) -> None:
     """Refuse a month on another grid than that of the months before; grids are public."""
-    close = CLOSE * float(np.ptp(known))
-    if stated.size != known.size or not np.allclose(stated, known, rtol=0, atol=close):
-        words = "be on the grid of the months before"
-        raise ParameterError("X", words, f"{stated.size} other points")
+    close = CLOSE * float(np.ptp(earlier))
+    if stated.size != earlier.size or not np.allclose(stated, earlier, rtol=0, atol=close):
+        raise ParameterError("X", "be on the grid of the months before", f"{stated.size} other points")

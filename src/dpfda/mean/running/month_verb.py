@@ -55,16 +55,16 @@ class MonthCurves(Curves):
         from dpfda.command.files import relabelled
         from dpfda.mean.running.months import Months
 
-        made, typed = cast("PrivateRunningMean", estimator), given.typed
+        mean, typed = cast("PrivateRunningMean", estimator), given.typed
         if given.state.exists():
-            months = made.resume(given.state, given.moved)
+            months = mean.resume(given.state, given.moved)
         elif given.month != 1:
             words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
-            first = made.month(table.data, table.groups, None)
-            plan = made.plan(first.units, first.basis.grid_points)
-            months = Months.open(made, given.state, plan, typed)
+            first = mean.month(table.data, table.groups, None)
+            plan = mean.plan(first.units, first.basis.grid_points)
+            months = Months.open(mean, given.state, plan, typed)
         if given.month <= months.published:
             note(f"month {given.month} was published before: FILE is not used")
         with months:
@@ -103,14 +103,14 @@ class Monthly(Publication):
             raise other_parameters(f"groups {own!r} in the place of {first!r}")
         # Of a state nothing else is an option; a budget that is typed is the whole one.
         anew = {*given.typed, *(BUDGET if {*given.typed} & {*BUDGET} else ())}
-        kept = {option.name for option in self.all_options() if option.standing is not REQUIRED} - anew
-        super().run(Given(**vars(given) | {name: before[name] for name in kept & before.keys()}))
+        names = {option.name for option in self.all_options() if option.standing is not REQUIRED} - anew
+        super().run(Given(**vars(given) | {name: before[name] for name in names & before.keys()}))
 
     def estimator(self, given: Given) -> Summary:
-        made = super().estimator(given)
+        mean = super().estimator(given)
         # Bounds have no default, though they need not be typed again.
-        cast("PrivateRunningMean", made).stated()
-        return made
+        cast("PrivateRunningMean", mean).stated()
+        return mean
 
 
 VERB = Monthly(

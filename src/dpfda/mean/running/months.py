@@ -1,10 +1,10 @@
 """The months that are open: charge once for all, then publish one after the other from a secret file.
 
-**Crashes.** A month's exact sums and its noisy row stand in one record, which is on the disk before
-anything is told of them. Whoever is killed before that has told nothing: the noise that was drawn is
-lost, the month is drawn anew, and nobody has seen two rows of one month. Whoever is killed after it has
-a published month: its number asked for again, whatever the data then are, answers with the release in
-the file and draws nothing. No record's length depends on sums or noise.
+**Crashes.** A month's exact sums and its noisy row are one record, which is on the disk before anything
+of them is shown. A process that is killed before that has shown nothing: its noise is lost, the month is
+drawn anew, and nobody has seen two rows of one month. A process that is killed later has published the
+month: called for it again, with whatever data, it answers with the release in the file, without a draw.
+The length of a record depends neither on sums nor on noise.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ class Row(Private):
 
     def to_json(self, month: int) -> Record:
         """The record of a month, as long for every value. Secret."""
-        told = {
+        numbers = {
             name: [f"{value:+0{WIDTH}x}" for value in values]
             for name, values in (("noisy", self.noisy), ("total", self.total))
         }
-        return {"month": month, "units": self.units, "created": self.created, **told}
+        return {"month": month, "units": self.units, "created": self.created, **numbers}
 
     @classmethod
     def from_json(cls, record: Record) -> Self:
@@ -131,8 +131,7 @@ def first_typed(path: Path, moved: bool) -> dict[str, object]:
     """
     journal, records = Journal.open(path)
     with undamaged(journal):
-        header = checked_header(records, journal, moved, FORMAT)
-        typed = dict(header.get("typed", {}))
+        typed = dict(checked_header(records, journal, moved, FORMAT).get("typed", {}))
     journal.close()
     return typed
 
@@ -200,7 +199,7 @@ class Months(Resumable):
         try:
             written = {**stated, "guarantee": str(estimator.asked())}
             charge(estimator._paying(), certificate, stated)
-            made = cls(estimator, journal, certificate, written)
+            months = cls(estimator, journal, certificate, written)
             header: Record = {
                 "format": FORMAT,
                 "schema_version": 1,
@@ -212,11 +211,11 @@ class Months(Resumable):
             }
             journal.append([header])
             if plan is not None:
-                made._frame_kept(plan)
+                months._frame_kept(plan)
         except BaseException:
             journal.discard()
             raise
-        return made
+        return months
 
     @classmethod
     def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
@@ -230,11 +229,11 @@ class Months(Resumable):
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
             certificate = certificate_from_json(header["certificate"])
-            made = cls(estimator, journal, certificate, header["stated"])
+            months = cls(estimator, journal, certificate, header["stated"])
             for record in records[1:]:
-                made._replay(record)
+                months._replay(record)
             take_over(journal, records)
-        return made
+        return months
 
     def _check_stated(self) -> None:
         own = {**self._estimator.stated(), "guarantee": str(self._estimator.asked())}
@@ -251,9 +250,8 @@ class Months(Resumable):
     def _replay(self, record: Record) -> None:
         if "frame" in record:
             frame = ReleasedRunningMean.from_json(record["frame"])
-            made = Rows(frame.factorisation, frame.cells, frame.row_law)
-            settings = self._estimator.settings
-            plan = self._estimator.planned(frame.basis, record["units"], settings, made)
+            rows = Rows(frame.factorisation, frame.cells, frame.row_law)
+            plan = self._estimator.planned(frame.basis, record["units"], self._estimator.settings, rows)
             if self._plan is not None or (frame.steps, frame.most) != (plan.steps, plan.most):
                 raise ValueError("a second frame, or one of other months")
             self._plan, self._frame, self.certificate = plan, frame, frame.certificate
@@ -339,23 +337,22 @@ class Months(Resumable):
         basis = None if self._frame is None else self._frame.basis
         month = self._estimator.month(X, groups, basis)
         if self._plan is None:
-            plan = self._estimator.planned(month.basis, month.units, month.settings)
-            self._frame_kept(plan)
+            self._frame_kept(self._estimator.planned(month.basis, month.units, month.settings))
         return month, month.records.total(known(self._plan).month(month.units))
 
     def _draw(self, read: tuple[Month, IntegerSum]) -> None:
-        """Draw the noise of the next row; row and sums go to the disk before anything is told."""
+        """Draw the noise of the next row; row and sums go to the disk before anything is shown."""
         (month, total), plan = read, known(self._plan)
-        law, made = plan.chosen.law, plan.chosen.factorisation
+        law, factors = plan.chosen.law, plan.chosen.factorisation
         exact = total.with_noise([0] * law.components)
         sums = [*(row.total for row in self._rows), exact]
-        kept: tuple[int, ...] = ()
-        if made.own:
+        secret: tuple[int, ...] = ()
+        if factors.own:
             noisy = total.with_noise(law.draw())
         else:
-            row = weighed(made.row(len(sums)), sums)
-            noisy, kept = IntegerSum.of(row).with_noise(law.draw()), exact
-        drawn = Row(month.units, noisy, kept, str(stamp()["created"]))
+            row = weighed(factors.row(len(sums)), sums)
+            noisy, secret = IntegerSum.of(row).with_noise(law.draw()), exact
+        drawn = Row(month.units, noisy, secret, str(stamp()["created"]))
         self._journal.append([drawn.to_json(len(sums))])
         self._rows.append(drawn)
 
@@ -368,18 +365,19 @@ class Months(Resumable):
 
     def _framed(self, plan: RunningPlan) -> ReleasedRunningMean:
         """All that the releases have in common: made before the first noise, and checked."""
-        design, one, law = plan.row, plan.one, plan.chosen.noise(1, False)[0]
+        design, mean, law = plan.row, plan.one, plan.chosen.noise(1, False)[0]
         measurement = known(design.measurement)
         costs = plan.costs()
         drawn = None if costs[ALL] == self.certificate.costs[0] else costs
         bounded = dict(self.certificate.bound)
         certificate = self.certificate.fulfilled(plan.achieved(), plan.tuning, bounded, drawn)
-        made = plan.chosen.factorisation
+        factors = plan.chosen.factorisation
+        exponent = measurement.exponent + factors.shift
         return ReleasedRunningMean(
-            one.basis, (0,) * law.components, measurement.exponent + made.shift, float(plan.size or 1),
-            design.shrinkage, one.bound.center_on(flat_grid(one.basis)), law, certificate,
-            {**one.about, **stamp()}, measurement.synthesis, design.hierarchy,
-            months=(1, 1), steps=plan.steps, most=plan.most, column=made.column,
+            mean.basis, (0,) * law.components, exponent, float(plan.size or 1),
+            design.shrinkage, mean.bound.center_on(flat_grid(mean.basis)), law, certificate,
+            {**mean.about, **stamp()}, measurement.synthesis, design.hierarchy,
+            months=(1, 1), steps=plan.steps, most=plan.most, column=factors.column,
         )  # fmt: skip
 
     # What is released.
@@ -404,8 +402,7 @@ class Months(Resumable):
         """
         words = f"be one of the {self.published} that were published"
         last = whole(month, "month", 1, self.published, words)
-        latest = self._made(last, running=False)
-        return replace(self._made(last, running=True), latest=latest)
+        return replace(self._made(last, running=True), latest=self._made(last, running=False))
 
     def _made(self, month: int, running: bool) -> ReleasedRunningMean:
         """A mean as the rows up to a month have it; post-processing."""
@@ -414,8 +411,8 @@ class Months(Resumable):
         noisy = weighed(weights, [row.noisy for row in self._rows[:month]])
         numbers = [row.units for row in self._rows[:month]]
         units = sum(numbers) if running else numbers[-1]
-        made = plan.chosen.factorisation
-        design = plan.seen(noise, units, made.shift)
+        factors = plan.chosen.factorisation
+        design = plan.seen(noise, units, factors.shift)
         return replace(
             frame,
             noisy_sum=noisy,

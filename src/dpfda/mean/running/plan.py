@@ -92,8 +92,7 @@ class Factorisation:
 
     def row(self, month: int) -> list[int]:
         """What the sums of months 1, .., month are multiplied with in the row of a month."""
-        lags = range(month - 1, -1, -1)
-        return [self.column[lag] if lag < len(self.column) else 0 for lag in lags]
+        return [self.column[lag] if lag < len(self.column) else 0 for lag in range(month - 1, -1, -1)]
 
     def moved(self, norm: str) -> int:
         """How far a unit moves all rows, of what it moves the sum of one month; "l2" rounded up.
@@ -172,8 +171,8 @@ def best_power(steps: int, most: int, norm: str) -> Factorisation:
     >>> best_power(64, 1, "box").own, best_power(64, 64, "l2").own
     (True, True)
     """
-    made = (Factorisation.of_power(power, steps, most) for power in POWERS)
-    return min(made, key=lambda one: one.score(norm))
+    powers = (Factorisation.of_power(power, steps, most) for power in POWERS)
+    return min(powers, key=lambda factors: factors.score(norm))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,8 +194,8 @@ class RunningPlan(PlanOfMeans):
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged: without delta, or rho, where the noise needs none."""
-        kept = isinstance(self.chosen.law, GaussianNoise)
-        return self.one.guarantee if kept else without_delta(self.one.guarantee)
+        normal = isinstance(self.chosen.law, GaussianNoise)
+        return self.one.guarantee if normal else without_delta(self.one.guarantee)
 
     size = said_by("one.size")
 
@@ -228,10 +227,10 @@ class RunningPlan(PlanOfMeans):
         """
         if self.stated is not None:
             return self.stated
-        made = [self._box()]
+        rows = [self._box()]
         if not isinstance(self.one.guarantee, PureDP):
-            made.append(self._gaussian())
-        return min(made, key=self._noisiness)
+            rows.append(self._gaussian())
+        return min(rows, key=self._noisiness)
 
     def _noisiness(self, rows: Rows) -> float:
         norm = norm_of(rows.law)
@@ -242,28 +241,27 @@ class RunningPlan(PlanOfMeans):
 
     def _box(self) -> Rows:
         """Box noise: then each month has noise of its own, whose loss a unit has once a month."""
-        made = best_power(self.steps, self.most, "box")
+        factors = best_power(self.steps, self.most, "box")
         pure = without_delta(self.one.guarantee)
         # Between one month and all of them.
-        whole = self.one.strength(self.one.guarantee, self.one.n or 2)
-        strength = whole / made.moved("box") * made.column[0] * self.steps**0.5
+        strength_of_mean = self.one.strength(self.one.guarantee, self.one.n or 2)
+        strength = strength_of_mean / factors.moved("box") * factors.column[0] * self.steps**0.5
         # A stated detail needs cells of its own.
         fewest = len(known(self.one.curves).cells or ())
         cells = equal_cells(self._points, max(number_of_cells(self._points, strength), fewest))
-        return Rows(made, cells, body_noise("box", self.moved(made, cells, "box"), pure))  # type: ignore[arg-type]
+        return Rows(factors, cells, body_noise("box", self.moved(factors, cells, "box"), pure))  # type: ignore[arg-type]
 
     def _gaussian(self) -> Rows:
         """Normal noise on all grid points, in proportion to the distances between the bounds."""
-        made = best_power(self.steps, self.most, "l2")
-        count = self._points if self._points <= LARGEST_GRID else MOST_CELLS
-        cells = equal_cells(self._points, count)
-        moved = self.moved(made, cells, "l2")
+        factors = best_power(self.steps, self.most, "l2")
+        cells = equal_cells(self._points, self._points if self._points <= LARGEST_GRID else MOST_CELLS)
+        moved = self.moved(factors, cells, "l2")
         shape = np.array(moved, dtype=np.float64)
-        return Rows(made, cells, gaussian_on_body(shape, "box", moved, self.one.guarantee))
+        return Rows(factors, cells, gaussian_on_body(shape, "box", moved, self.one.guarantee))
 
-    def moved(self, made: Factorisation, cells: tuple[int, ...], norm: str) -> tuple[int, ...]:
+    def moved(self, factors: Factorisation, cells: tuple[int, ...], norm: str) -> tuple[int, ...]:
         """Sizes of the box that stands for how far a unit moves all rows together."""
-        return tuple(made.moved(norm) * width for width in self.widths(cells))
+        return tuple(factors.moved(norm) * width for width in self.widths(cells))
 
     def widths(self, cells: tuple[int, ...]) -> tuple[int, ...]:
         """By how much a unit moves the sums of one month at most."""
@@ -330,8 +328,8 @@ class RunningPlan(PlanOfMeans):
 
     def _design(self, noise: NoiseLike, units: int) -> Design:
         curves, cells = known(self.one.curves), self.chosen.cells
-        made = Cells(len(cells)).design(self._problem(units))
-        return replace(made, noise=noise, hierarchy=replace(curves, cells=cells))
+        design = Cells(len(cells)).design(self._problem(units))
+        return replace(design, noise=noise, hierarchy=replace(curves, cells=cells))
 
     # What to expect.
 
@@ -388,7 +386,7 @@ class RunningPlan(PlanOfMeans):
     @property
     def noise_words(self) -> str:
         law, own = self.chosen.law.describe(), self.chosen.factorisation.own
-        kept = (
+        sums = (
             "each month by itself" if own else "sums of months, by a power of the matrix of running sums"
         )
-        return f"{law}, on {kept}"
+        return f"{law}, on {sums}"

@@ -88,24 +88,24 @@ class ReleasedRunningMean(ReleasedFunction):
     def __post_init__(self) -> None:
         super().__post_init__()
         first, last = self.months
-        whole = all(type(number) is int for number in (first, last, self.steps, self.most))
-        if not whole or not 1 <= first <= last <= self.steps:
+        integral = all(type(number) is int for number in (first, last, self.steps, self.most))
+        if not integral or not 1 <= first <= last <= self.steps:
             words = f"be from 1 to {self.steps}, the first no later than the last"
             raise ParameterError("months", words, f"{first} to {last}")
         if not isinstance(self.noise, SummedNoise | BoxNoise | GaussianNoise):
             raise ParameterError("noise", "be of rows with box or normal noise", self.noise.describe())
-        latest, made = self.latest, self.factorisation
-        if latest is not None and (latest.months != (last, last) or latest.factorisation != made):
+        latest, factors = self.latest, self.factorisation
+        if latest is not None and (latest.months != (last, last) or latest.factorisation != factors):
             raise ParameterError("latest", f"be the mean of month {last}", f"of {latest.months}")
 
     # Its file.
 
     def _moved(self) -> tuple[AnyNorm, Width]:
         """How far a unit moves all rows together, which is what the guarantee is about."""
-        made = self.factorisation
-        halves = np.floor(np.ldexp(self._scale / 2, self.exponent - made.shift)).astype(np.int64)
+        factors = self.factorisation
+        halves = np.floor(np.ldexp(self._scale / 2, self.exponent - factors.shift)).astype(np.int64)
         sums = np.add.reduceat(halves, np.cumsum((0, *self.cells[:-1]))).tolist()
-        moved = made.moved(norm_of(self.row_law))
+        moved = factors.moved(norm_of(self.row_law))
         return "box", tuple(moved * self.neighbours.differences(int(half)) for half in sums)
 
     def _added_noise(self) -> list[AddedNoise]:
@@ -125,12 +125,12 @@ class ReleasedRunningMean(ReleasedFunction):
             raise ValueError("a month was charged elsewhere")
 
     @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        law = held["noise"]
-        one = law.one if isinstance(law, SummedNoise) else law
+    def _charged(cls, written: Mapping[str, object], fields: file.Held) -> Certificate:
+        law = fields["noise"]
+        row_law = law.one if isinstance(law, SummedNoise) else law
         # Of box noise that a unit meets in several rows no more is known than its epsilon.
-        alone = len(held["column"]) == 1 and held["most"] == 1
-        return certified(written, laws=[one] if alone or isinstance(one, GaussianNoise) else [])
+        alone = len(fields["column"]) == 1 and fields["most"] == 1
+        return certified(written, laws=[row_law] if alone or isinstance(row_law, GaussianNoise) else [])
 
     # Pictures and words.
 
@@ -149,7 +149,7 @@ class ReleasedRunningMean(ReleasedFunction):
             "releases"
         )
         own = super()._claims()
-        return tuple(replace(each, seen=seen) if each.seen and not self.order else each for each in own)
+        return tuple(replace(fact, seen=seen) if fact.seen and not self.order else fact for fact in own)
 
     @property
     def public_units(self) -> int | None:
@@ -193,8 +193,7 @@ class ReleasedRunningMean(ReleasedFunction):
     def _lines(self) -> dict[str, str]:
         # A unit that is in fewer months than all has their number in its name.
         own = f", at most {self.most} for one {self.unit}" if self.most >= self.steps else ""
-        said = f"{self._told_months} of {self.steps}{own}"
-        return super()._lines() | {"months": said}
+        return super()._lines() | {"months": f"{self._told_months} of {self.steps}{own}"}
 
 
 ReleasedRunningMean._ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}

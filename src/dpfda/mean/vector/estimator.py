@@ -189,8 +189,7 @@ class PrivateVectorMean(Estimator):
         return PooledVector(self.settings, self._lines_alone(n, columns), self._parts)
 
     def _parts(self, X: Records) -> list[Records]:
-        names = self._planned_channels(None)
-        return [*_channels(X, names).values()]
+        return [*_channels(X, self._planned_channels(None)).values()]
 
     def prepare(
         self, X: Records, groups: Labels = None
@@ -207,17 +206,16 @@ class PrivateVectorMean(Estimator):
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.settings.reading.invalid)
-        made = summed_together(means, X) if groups is None else None
-        if made is None:
-            given = zip(means, parts.values(), strict=True)
-            made = [mean._answering(Container.of(values, groups)) for mean, values in given]
-        shares = {name: each.plan for name, each in zip(parts, made, strict=True)}
+        answers = summed_together(means, X) if groups is None else None
+        if answers is None:
+            channels = zip(means, parts.values(), strict=True)
+            answers = [mean._answering(Container.of(values, groups)) for mean, values in channels]
+        shares = {name: answer.plan for name, answer in zip(parts, answers, strict=True)}
         _check_same({share.size for share in shares.values()})
         _check_domain(shares)
         plan = VectorPlan(shares, self.asked()).measuring
-        pairs = zip(plan.parts.items(), made, strict=True)
-        totals = {name: each.total.total(part) for (name, part), each in pairs}
-        return Prepared(plan, totals)
+        pairs = zip(plan.parts.items(), answers, strict=True)
+        return Prepared(plan, {name: answer.total.total(part) for (name, part), answer in pairs})
 
     def _means(self, count: int) -> list[PrivateMean]:
         """The mean of each channel, with its share of the budget."""
@@ -266,19 +264,19 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
             "X must be an array (curves, points, channels), functional data with several values, or a "
             "mapping from names of channels to curves; found something else."
         )
-    found, parts = [str(name) for name, _ in parted], [part for _, part in parted]
-    labels = _named(names, found)
+    known, parts = [str(name) for name, _ in parted], [part for _, part in parted]
+    labels = _named(names, known)
     # Of Dask's blocks the rows are not counted here: that would bring them into memory.
     _check_same({shape_of(part)[:1] for part in parts if not is_dask(part)})
     return dict(zip(labels, parts, strict=True))
 
 
-def _named(names: object, found: list[str]) -> list[str]:
+def _named(names: object, known: list[str]) -> list[str]:
     """Stated names of so many channels, or those found."""
-    labels = found if names is None else list(names) if _is_listed(names) else []
+    labels = known if names is None else list(names) if _is_listed(names) else []
     worded = all(isinstance(label, str) and label for label in labels)
-    if not (worded and len(labels) == len(found) == len(set(labels)) and labels):
-        raise ParameterError("channels", f"be {len(found)} different names", shown(names))
+    if not (worded and len(labels) == len(known) == len(set(labels)) and labels):
+        raise ParameterError("channels", f"be {len(known)} different names", shown(names))
     return [plain_words(label, "channels") for label in labels]
 
 
@@ -337,12 +335,12 @@ def summed_together(means: Sequence[PrivateMean], X: object) -> list[Answered] |
         rules = [summation.clipping for summation in opened]
         if not all(rules):
             return None
-        rule = SideBySide([each for each in rules if each])
+        rule = SideBySide([rule_of_channel for rule_of_channel in rules if rule_of_channel])
         totals, unusable = grid_sum(X.reshape(len(X), -1), rule)
         if unusable:
             return None
-        made = list[Answered]()
+        answers = list[Answered]()
         for place, summation in enumerate(opened):
             total = summation.empty().add_totals(totals[place :: len(means)], len(X))
-            made.append(summation.summed(total))
-    return made
+            answers.append(summation.summed(total))
+    return answers

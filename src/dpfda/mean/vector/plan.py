@@ -61,7 +61,7 @@ class VectorPlan(PlanOfMeans):
     shares : mapping
         Plan of each channel's mean with an equal share of the budget, by its name.
     whole : Guarantee
-        Of all channels together, as it was asked for.
+        The requested guarantee, for all channels together.
 
     Examples
     --------
@@ -80,9 +80,9 @@ class VectorPlan(PlanOfMeans):
         """The same, with how far each line is from its mean, by sides of one box, where that pays."""
         telling = Telling(asked=True, lines=len(self.shares))
         shares = {k: replace(plan, telling=telling) for k, plan in self.shares.items()}
-        made = VectorPlan(shares, self.whole)
-        in_box = made.draw is not None and isinstance(made.draw.noise, BoxNoise)
-        return made if in_box or isinstance(self.whole, PureDP) else self
+        measured = VectorPlan(shares, self.whole)
+        in_box = measured.draw is not None and isinstance(measured.draw.noise, BoxNoise)
+        return measured if in_box or isinstance(self.whole, PureDP) else self
 
     @cached_property
     def draw(self) -> OneDraw | None:
@@ -101,8 +101,8 @@ class VectorPlan(PlanOfMeans):
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        said = [f"{name}: {part.bound.describe()}" for name, part in self.parts.items()]
-        return {"description": "; ".join(said)}
+        bounds = [f"{name}: {part.bound.describe()}" for name, part in self.parts.items()]
+        return {"description": "; ".join(bounds)}
 
     @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -131,10 +131,10 @@ class VectorPlan(PlanOfMeans):
         return {name: part.error for name, part in self.parts.items()}
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        known = [part.outlook(quick) for part in self.parts.values()]
-        if None in known:
+        outlooks = [part.outlook(quick) for part in self.parts.values()]
+        if None in outlooks:
             return None
-        typical, most = zip(*filter(None, known), strict=True)
+        typical, most = zip(*filter(None, outlooks), strict=True)
         return Outlook(math.hypot(*typical), math.hypot(*most))
 
     @property
@@ -159,11 +159,11 @@ class VectorPlan(PlanOfMeans):
 
     @property
     def scale(self) -> tuple[float, str] | None:
-        found = [part.scale for part in self.parts.values()]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found) or len({words for _, words in known}) > 1:
+        scales = [part.scale for part in self.parts.values()]
+        public = [scale for scale in scales if scale is not None]
+        if len(public) < len(scales) or len({words for _, words in public}) > 1:
             return None
-        return math.hypot(*(size for size, _ in known)), known[0][1]
+        return math.hypot(*(size for size, _ in public)), public[0][1]
 
     @property
     def noise_words(self) -> str:
@@ -173,11 +173,11 @@ class VectorPlan(PlanOfMeans):
         return f"{mechanism}, one draw for all channels: {self.draw.noise.describe()}"
 
     def facts(self) -> dict[str, str]:
-        said = [
+        channels = [
             name if error is None else f"{name} (error {number(error)})"
             for name, error in self.errors.items()
         ]
-        return super().facts() | {"channels": ", ".join(said)}
+        return super().facts() | {"channels": ", ".join(channels)}
 
     def to_json(self, level: float = LEVEL) -> dict[str, object]:
         return super().to_json(level) | {"errors": self.errors, "bands": self.bands(level)}
@@ -188,11 +188,11 @@ def publish_vector(
 ) -> ReleasedVector:
     """Charge once, draw noise for all channels, and release; errors as of `publish_together`."""
     plan, totals = prepared.plan, prepared.total
-    whole, entry = plan.certified(), plan.entry()
+    certificate, entry = plan.certified(), plan.entry()
     if plan.draw is None:
         stages = stages_of(plan.parts)
-        return ReleasedVector(*publish_together(totals, plan.parts, stages, whole, entry, paying))
-    return ReleasedVector(*publish_in_one_draw(totals, plan.draw, whole, entry, paying))
+        return ReleasedVector(*publish_together(totals, plan.parts, stages, certificate, entry, paying))
+    return ReleasedVector(*publish_in_one_draw(totals, plan.draw, certificate, entry, paying))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,15 +225,15 @@ class PooledVector(PooledSum):
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
-        return sum(one.numbers for one in self.ones)
+        return sum(pool.numbers for pool in self.ones)
 
     @property
     def largest(self) -> int:  # type: ignore[override]
-        return max(one.largest for one in self.ones)
+        return max(pool.largest for pool in self.ones)
 
     @property
     def thresholds(self) -> bool:
-        return any(one.thresholds for one in self.ones)
+        return any(pool.thresholds for pool in self.ones)
 
     @property
     def stated_basis(self) -> Functions | None:
@@ -244,7 +244,7 @@ class PooledVector(PooledSum):
         return {
             "reading": self.settings.reading.rules,
             "integers": [
-                [name, one.rule] for name, one in zip(self.plan.shares, self.ones, strict=True)
+                [name, pool.rule] for name, pool in zip(self.plan.shares, self.ones, strict=True)
             ],
         }
 
@@ -253,25 +253,25 @@ class PooledVector(PooledSum):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.invalid)
         parts = zip(self.ones, self.parted(X), strict=True)
-        return _joined([one.total(own, groups) for one, own in parts])
+        return _joined([pool.total(own, groups) for pool, own in parts])
 
     def _sums(self, total: IntegerSum) -> Iterator[tuple[str, Summation, IntegerSum]]:
         """The sum of each channel."""
         start = 0
-        for name, one in zip(self.plan.shares, self.ones, strict=True):
-            places = scipy.sparse.eye_array(one.numbers, self.numbers, k=start, dtype=np.int64)
-            yield name, one.summation, total.through(places)
-            start += one.numbers
+        for name, pool in zip(self.plan.shares, self.ones, strict=True):
+            places = scipy.sparse.eye_array(pool.numbers, self.numbers, k=start, dtype=np.int64)
+            yield name, pool.summation, total.through(places)
+            start += pool.numbers
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedVector:
         plan, sums = self.plan, self._sums(total)
         if plan.neighbours is Neighbours.REPLACE_ONE:
             plan = plan.remade(plan.whole, total.count_with_noise(0, 1))
-            # Held to the rule by which they were added up.
-            made = {k: finished(own, each, partial(_planned, plan.parts[k])) for k, own, each in sums}
+            # Checked against the rule by which they were added up.
+            means = {k: finished(own, part, partial(_planned, plan.parts[k])) for k, own, part in sums}
         else:
-            made = {k: own.prepared(each, plan.parts[k]) for k, own, each in sums}
-        totals = {name: prepared.total for name, prepared in made.items()}
+            means = {k: own.prepared(part, plan.parts[k]) for k, own, part in sums}
+        totals = {name: prepared.total for name, prepared in means.items()}
         return publish_vector(Prepared(plan, totals), read_ledger(ledger))
 
     @cached_property
@@ -296,12 +296,12 @@ class PooledVector(PooledSum):
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         leading = [
-            own.prepared(each, self.plan.parts[name]).total.with_noise(
+            own.prepared(part, self.plan.parts[name]).total.with_noise(
                 [0] * self._designs[name].components
             )
-            for name, own, each in self._sums(total)
+            for name, own, part in self._sums(total)
         ]
-        numbers = [number for each in leading for number in each]
+        numbers = [number for row in leading for number in row]
         return IntegerSum(len(numbers)).add_totals(numbers, total.count_with_noise(0, 1))
 
     def publish_shared(
@@ -317,10 +317,10 @@ class PooledVector(PooledSum):
         for name, design in self._designs.items():
             own = slice(start, start + design.components)
             start = own.stop
-            made = replace(design, noise=law.part(own))
+            own_design = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            released[name] = around(plan, made, units, certificate).release(noisy[own])
+            released[name] = around(plan, own_design, units, certificate).release(noisy[own])
         return ReleasedVector(released, certificate)
 
 
@@ -331,8 +331,8 @@ def _planned(plan: MeanPlan, units: int) -> MeanPlan:
 
 def _joined(sums: list[IntegerSum]) -> IntegerSum:
     """Sums over the same units, one after another."""
-    counts = {each.count_with_noise(0, 1) for each in sums}
+    counts = {part.count_with_noise(0, 1) for part in sums}
     if len(counts) > 1:
         raise ParameterError("X", "have the same units in every channel", "others")
-    numbers = [number for each in sums for number in each.with_noise([0] * each.components)]
+    numbers = [number for part in sums for number in part.with_noise([0] * part.components)]
     return IntegerSum(len(numbers)).add_totals(numbers, counts.pop())

@@ -70,9 +70,9 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
             raise ParameterError("channels", "be released together, at one charge", "others")
 
     def _checked(self) -> None:
-        """Refuse a file whose channels lose more together than is said of all."""
+        """Refuse a file whose channels together lose more than the guarantee that it states."""
         check_one_draw(
-            self.certificate, [each for mean in self.means.values() for each in mean._added_noise()]
+            self.certificate, [noise for mean in self.means.values() for noise in mean._added_noise()]
         )
 
     @property
@@ -104,22 +104,24 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
 
     def _stated_bound(self) -> dict[str, object]:
-        said = [f"{name}: {mean.certificate.bound['description']}" for name, mean in self.means.items()]
-        return {"description": "; ".join(said)}
+        bounds = [
+            f"{name}: {mean.certificate.bound['description']}" for name, mean in self.means.items()
+        ]
+        return {"description": "; ".join(bounds)}
 
     # Tables, pictures and words.
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        level, made = check_level(asked.level, asked.simultaneous), dict[str, Column]()
+        level, columns = check_level(asked.level, asked.simultaneous), dict[str, Column]()
         own = own_level(level, len(self.means)) if asked.simultaneous else level
         for channel, mean in self.means.items():
             value, *band = Release._columns(mean, at, replace(asked, level=own)).values()
-            made[channel] = value
-            # The level that is said is that of all channels together.
+            columns[channel] = value
+            # The stated level is that of all channels together.
             for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
                 over = "of all at once" if asked.simultaneous else "at a point chosen in advance"
-                made[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")
-        return made
+                columns[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")
+        return columns
 
     def view(self, level: float | None = LEVEL) -> Curve:
         own = None if level is None else own_level(level, len(self.means))
@@ -147,8 +149,8 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
 
     def _claims(self) -> tuple[Claim, ...]:
         # What one of them assumes is assumed of all together.
-        each = (mean._claims() for mean in self.means.values())
-        of_all = (max(alike, key=lambda claim: len(claim.among)) for alike in zip(*each, strict=True))
+        claims = (mean._claims() for mean in self.means.values())
+        of_all = (max(alike, key=lambda claim: len(claim.among)) for alike in zip(*claims, strict=True))
         return tuple(replace(claim, seen="", legend="all of them at once") for claim in of_all)
 
     def _band_facts(self) -> Iterable[BandFact]:
@@ -168,5 +170,5 @@ class ReleasedVector(OfMeans[ReleasedFunction]):
         )
 
     def _lines(self) -> dict[str, str]:
-        said = [f"{name}: {mean._lines()['mechanism']}" for name, mean in self.means.items()]
-        return {"mechanism": "; ".join(said)}
+        mechanisms = [f"{name}: {mean._lines()['mechanism']}" for name, mean in self.means.items()]
+        return {"mechanism": "; ".join(mechanisms)}

@@ -115,7 +115,7 @@ def publish_together(
         check(plan, own[name])
     charge(paying, whole, entry)
     released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
-    return released, whole.fulfilled(added([each.certificate.achieved for each in released.values()]))
+    return released, whole.fulfilled(added([mean.certificate.achieved for mean in released.values()]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +144,8 @@ class OneDraw:
         on_grid = all(plan.size and plan.on_grid and plan.images is None for plan in plans.values())
         if len(plans) < 2 or not on_grid or isinstance(guarantee, ZeroConcentratedDP):
             return None
-        made = (cls.of_box(plans, guarantee), cls.of_gaussian(plans, guarantee))
-        draws = [draw for draw in made if draw is not None]
+        candidates = (cls.of_box(plans, guarantee), cls.of_gaussian(plans, guarantee))
+        draws = [draw for draw in candidates if draw is not None]
         if not draws:
             return None
         shares = _logs(plans, {name: _design(plan) for name, plan in plans.items()})
@@ -202,20 +202,20 @@ class OneDraw:
     @cached_property
     def _in_box(self) -> dict[str, tuple[BoxPartNoise, BoxPartNoise | None]]:
         """What each plan's cells see of a box's noise, and the sides that tell its largest distance."""
-        made, noise = {}, cast("BoxNoise", self.noise)
+        noises, noise = {}, cast("BoxNoise", self.noise)
         for name, part in zip(self.plans, parts_of(noise, tuple(self.sizes.values())), strict=True):
             cells = _design(self.plans[name]).components
             scales, sides = part.scales[:cells], part.scales[cells:]
             beside = replace(part, scales=sides) if sides else None
-            made[name] = replace(part, scales=scales), beside
-        return made
+            noises[name] = replace(part, scales=scales), beside
+        return noises
 
     def parted(self, values: Sequence[object]) -> Json:
         """One value a coordinate, dealt to the plans."""
-        made, start = {}, 0
+        parts, start = {}, 0
         for name, size in self.sizes.items():
-            made[name], start = values[start : start + size], start + size
-        return made
+            parts[name], start = values[start : start + size], start + size
+        return parts
 
     def achieved(self) -> Guarantee:
         """What the scales in force give for all together, recomputed and rounded outward.
@@ -292,7 +292,7 @@ def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPla
 def _logs(plans: Mapping[str, MeanPlan], designs: Mapping[str, Design]) -> float:
     """Logarithm of the product of what designs of these plans are compared by."""
     problems = {name: plan.problem(known(plan.size)) for name, plan in plans.items()}
-    return sum(math.log(counted_power(made, designs[name])) for name, made in problems.items())
+    return sum(math.log(counted_power(problem, designs[name])) for name, problem in problems.items())
 
 
 def _design(plan: MeanPlan) -> Design:

@@ -60,7 +60,7 @@ FEWEST = 3
 def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
     """What the default mean of curves between bounds is estimated from; None for anything else.
 
-    As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
+    As for `public_mixture`, a stated kernel says how rough the mean may be. Centred functions say
     that their level is not of interest.
     """
     if (
@@ -76,7 +76,7 @@ def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
 def public_mixture(basis: Basis, norm: str, scales: int = len(SCALES)) -> Prior | None:
     """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
 
-    Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
+    A stated kernel says how rough the mean may be; without one nothing is known of that.
 
     norm: Of the ball that records lie in; shapes fill a ball of radius one.
     scales: How many there are, of the largest.
@@ -109,15 +109,15 @@ def adapted(
     if isinstance(bound, BoxBound | Ellipsoid):
         bound = bound.on_basis(basis.eigenvalues)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
-        made = read_mechanism(mechanism)
-        if isinstance(made, AdaptingMechanism):
-            return made.adapt(basis, bound, size, guarantee, neighbours)
+        chosen = read_mechanism(mechanism)
+        if isinstance(chosen, AdaptingMechanism):
+            return chosen.adapt(basis, bound, size, guarantee, neighbours)
     if isinstance(basis, BernsteinBasis) or bound.norm == "linf":
-        found = basis.describe() if isinstance(basis, BernsteinBasis) else type(bound).__name__
+        stated = basis.describe() if isinstance(basis, BernsteinBasis) else type(bound).__name__
         raise ParameterError(
             "mechanism",
             "be 'bernstein' for lattice values",
-            f"{mechanism!r} with {found}",
+            f"{mechanism!r} with {stated}",
             "Other mechanisms want orthonormal functions: use a kernel or a cosine basis with bounds"
             " (lower, upper).",
         )
@@ -197,11 +197,11 @@ def counted_power(problem: Problem, design: Design) -> float:
 
 def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats:
     """Expected squared errors (H,) for rows of prior variances, in units of the squared radius."""
-    whole = variances.sum(axis=1)
+    total = variances.sum(axis=1)
     if design.measurement is None:
         power = problem.noise_power(design.noise.variances())
-        kept = variances[:, : design.components]
-        return np.asarray(whole - (kept**2 / (kept + power)).sum(axis=1))
+        measured = variances[:, : design.components]
+        return np.asarray(total - (measured**2 / (measured + power)).sum(axis=1))
     forms, power = measured_forms(problem, design)
     scaled, scales, gains = forms / np.sqrt(power)[:, None], problem.belief.scales, []
     for shape in problem.belief.shapes:
@@ -210,7 +210,7 @@ def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats
         values, vectors = np.linalg.eigh(crossed @ scaled.T)
         squares = np.sum((crossed.T @ vectors) ** 2, axis=0)
         gains.append((scales[:, None] ** 2 * squares / (1 + scales[:, None] * values)).sum(axis=1))
-    return np.asarray(whole - np.concatenate(gains))
+    return np.asarray(total - np.concatenate(gains))
 
 
 def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:

@@ -133,13 +133,13 @@ def _error_parts(
     if design.measurement is not None:
         return measured_error(problem, design, square_norms)
     average = problem.belief.chances @ problem.belief.variances
-    kept, lost = average[: design.components], float(average[design.components :].sum())
+    measured, lost = average[: design.components], float(average[design.components :].sum())
     power = problem.noise_power(design.noise.variances())
-    bias = float(np.sum((1 - design.shrinkage) ** 2 * kept)) + lost
+    bias = float(np.sum((1 - design.shrinkage) ** 2 * measured)) + lost
     if design.thresholds:
         # Thresholding moves a coefficient by the threshold or by itself, whichever is smaller.
         levels = np.array(design.thresholds, dtype=float) / (problem.ball.radius * problem.size)
-        bias += float(np.sum(np.minimum(levels**2, kept)))
+        bias += float(np.sum(np.minimum(levels**2, measured)))
     return bias, float(np.sum(design.shrinkage**2 * power * square_norms))
 
 
@@ -165,13 +165,13 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
     posterior = Posterior(hierarchy, mixture.scaled(step))
     forms = hierarchy.forms
     exact = means if forms is None else means @ forms.T
-    errors, gains, known = [], [], np.zeros(draws)
+    errors, gains, expected = [], [], np.zeros(draws)
     for _ in range(2):
         noisy = exact + design.noise.simulate(generator, draws) * step
         errors.append(posterior.means(noisy) - means)
-        linear, known = _wiener(noisy, variances, power, forms, rows)
+        linear, expected = _wiener(noisy, variances, power, forms, rows)
         gains.append(np.sum(errors[-1] ** 2, axis=1) - np.sum((linear - means) ** 2, axis=1))
-    total = float(np.mean(gains)) + float(np.mean(known))
+    total = float(np.mean(gains)) + float(np.mean(expected))
     noise = float(np.mean(np.sum((errors[0] - errors[1]) ** 2, axis=1))) / 2
     share = noise / float(np.mean(np.sum(errors[0] ** 2 + errors[1] ** 2, axis=1)) / 2)
     beyond = problem.belief.chances @ problem.belief.variances[:, design.functions :].sum(axis=1)
@@ -214,8 +214,8 @@ def _of_lines(
     squares, apart = errors**2 @ shares, (errors - np.roll(errors, 1, axis=0)) ** 2 @ shares / 2
     factor, stated = GAINED, problem.curves
     if stated is None or stated.cells is not None or prior.centers.size:
-        whole = np.array([model.on_grid(model.posterior(row).line) for row in released[0][:WHOLE]])
-        ratios = ((whole - means[:WHOLE]) ** 2 @ shares) / (errors[0, :WHOLE] ** 2 @ shares)
+        full = np.array([model.on_grid(model.posterior(row).line) for row in released[0][:WHOLE]])
+        ratios = ((full - means[:WHOLE]) ** 2 @ shares) / (errors[0, :WHOLE] ** 2 @ shares)
         factor = Outlook.of(ratios).typical
     typical, most = (value * factor for value in Outlook.of(squares.ravel()))
     noise = typical * min(1.0, float(np.mean(apart) / np.mean(squares)))
@@ -247,11 +247,11 @@ def _of_images(model: ImageModel, design: Design, problem: Problem, draws: int) 
     for mean, coarse in _images(model, generator, min(draws, IMAGES)):
         sums = model.sums(coarse)
         drawn = design.noise.simulate(generator, 2) * step
-        first, second = (model.coefficients(sums + each) / root - mean for each in drawn)
+        first, second = (model.coefficients(sums + errors) / root - mean for errors in drawn)
         total.append((np.sum(first**2) + np.sum(second**2)) / 2)
         noise.append(np.sum((first - second) ** 2) / 2)
-    whole, part = (float(np.mean(each)) * root**2 for each in (total, noise))
-    return max(whole - part, 0.0), min(part, whole)
+    both, part = (float(np.mean(errors)) * root**2 for errors in (total, noise))
+    return max(both - part, 0.0), min(part, both)
 
 
 def _wiener(

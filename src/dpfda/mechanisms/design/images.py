@@ -48,8 +48,8 @@ COARSE, DENSE = 1.5, 2.5
 def public_images(basis: object, bound: Bound) -> ImagePrior | None:
     """What the default mean of images is estimated from, a cell a point; None for anything else.
 
-    Whoever takes a basis of other functions, fewer functions or another covariance than those of
-    `BoxBasis` by default says how rough the mean may be.
+    A basis of other functions, fewer functions or another covariance than those of `BoxBasis` by default
+    says how rough the mean may be.
     """
     if not isinstance(basis, BoxBasis) or type(bound) is not ValueBounds or basis.dimensions < 2:
         return None
@@ -103,7 +103,7 @@ def image_design(problem: Problem) -> Design | None:
     candidates.append((_on_cells(problem, fine, _normal), handicap))
     if isinstance(problem.guarantee, ApproximateDP) and math.prod(fine) <= LARGEST_BLOCK:
         candidates.append((_on_cells(problem, fine, _block), handicap))
-    return min(candidates, key=lambda each: each[1] * _power(each[0]))[0]
+    return min(candidates, key=lambda candidate: candidate[1] * _power(candidate[0]))[0]
 
 
 def _box(widths: list[int], guarantee: Guarantee) -> NoiseLaw:

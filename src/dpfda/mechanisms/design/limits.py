@@ -78,8 +78,8 @@ def least_error_of_any(problem: Problem) -> float | None:
     if isinstance(problem.guarantee, PureDP) or (
         problem.ball.norm == "l2" and isinstance(problem.guarantee, ZeroConcentratedDP)
     ):
-        told = np.array([told_at_most(row[row > 0], step, problem) for row in variances])
-        left = [distortion(row[row > 0], rate) for row, rate in zip(variances, told, strict=True)]
+        rates = np.array([told_at_most(row[row > 0], step, problem) for row in variances])
+        left = [distortion(row[row > 0], rate) for row, rate in zip(variances, rates, strict=True)]
         risks = np.maximum(risks, left)
     return float(chances @ risks) * problem.radius**2
 
@@ -118,7 +118,7 @@ def told_at_most(variances: Floats, step: float, problem: Problem) -> float:
 
 
 def distortion(variances: Floats, rate: float) -> float:
-    """Least sum of squared errors of normal numbers of which so much is told."""
+    """Least sum of squared errors of normal numbers of which so much information is released."""
     low, high = np.log(variances.max()) - 2 * rate - 1, np.log(variances.max())
     for _ in range(HALVINGS):
         level = (low + high) / 2
@@ -233,6 +233,6 @@ def _bobrovsky_zakai(variances: Floats, step: float, rho: float) -> Floats:
         for squares in ((shift * step) ** 2 * np.ones_like(safe), shift**2 * safe):
             steps = np.ceil(np.sqrt(squares) / step - 1e-12)
             with np.errstate(over="ignore"):
-                found = squares / np.expm1(2 * rho * steps**2 + squares / safe)
-            best = np.maximum(best, found)
+                bound = squares / np.expm1(2 * rho * steps**2 + squares / safe)
+            best = np.maximum(best, bound)
     return np.asarray(np.where(variances > 0, best, 0.0))

@@ -194,21 +194,21 @@ class Shape:
     finest: float | None = None
     periods: tuple[float, ...] = ()
 
-    def told(self, made: CurvePrior, grid: Floats) -> CurvePrior:
+    def told(self, prior: CurvePrior, grid: Floats) -> CurvePrior:
         """A prior on a grid (m,), with that. Raises ParameterError if a cycle is longer than it."""
         if self.centers is not None:
-            made = replace(made, centers=self.centers)
+            prior = replace(prior, centers=self.centers)
         if self.finest is None and not self.periods:
-            return made
+            return prior
         length = float(np.ptp(grid))
-        whole = length * grid.size / (grid.size - 1)  # each point stands for a share of it
-        check_periods(self.periods, whole)
+        span = length * grid.size / (grid.size - 1)  # each point stands for a share of it
+        check_periods(self.periods, span)
         finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
-        share = finest / whole
+        share = finest / span
         periods = tuple(period / length for period in self.periods)
-        version = WITH_PERIODS if periods else made.version
+        version = WITH_PERIODS if periods else prior.version
         cells = cells_of_detail(grid.size, min(share, 1.0))
-        return replace(made, cells=cells, periods=periods, version=version)
+        return replace(prior, cells=cells, periods=periods, version=version)
 
 
 UNSTATED = Shape()
@@ -223,8 +223,7 @@ def line_design(problem: Problem) -> Design | None:
     """The design for bounds on values whose sums over cells can be made; None without them."""
     if problem.curves is None or problem.cube is None:
         return None
-    designs = list(weighed(problem))
-    best, _ = min(designs, key=lambda pair: pair[1])
+    best, _ = min(list(weighed(problem)), key=lambda pair: pair[1])
     cells = None
     if best.measurement is not None:
         cells = tuple(int(row.sum()) for row in best.measurement.matrix)

@@ -142,7 +142,7 @@ def residual_radius(
     strengths: n epsilon of the second look, without a try and after it.
     rough: That of the rough line: residuals cannot be shorter than what it misses.
     """
-    whole, tried = strengths
+    untried, tried = strengths
     seen = np.append(shares > NONE * deviation / math.sqrt(2), True)
     within = np.where(np.arange(shares.size) < np.argmax(seen), 0.0, shares)
     between = np.sqrt(radii[1:] * radii[:-1])
@@ -151,7 +151,7 @@ def residual_radius(
     noise = np.array([line_error(tried, 2 * radius) for radius in at])
     errors = np.hypot(noise, TRIED * np.hypot(excess, DOUBTED * doubt))
     errors[at < line_error(rough)] = np.inf
-    errors[0] = WORTH * line_error(whole)
+    errors[0] = WORTH * line_error(untried)
     return float(at[np.argmin(errors)])
 
 
@@ -211,8 +211,8 @@ def search_edges(ends: tuple[float, float], middle: float, half: float, finer: i
     doublings = np.arange(1, 2 + max(0, int(np.ceil(np.log2((high - low) / (half * NEAR[-1]))))))
     apart = half * np.append(near, near[-1] * 2.0**doublings)
     inner = np.concatenate([middle - apart, middle + apart])
-    kept = (low + half / 8 < inner) & (inner < high - half / 8)
-    return np.unique(np.concatenate([[low], inner[kept], [high]]))
+    inside = (low + half / 8 < inner) & (inner < high - half / 8)
+    return np.unique(np.concatenate([[low], inner[inside], [high]]))
 
 
 def found_bounds(
@@ -228,8 +228,8 @@ def found_bounds(
     """
     (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER), FAR)
     at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
-    one, other = _least_error((below, lower), (above, upper), line, at_points)
-    return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
+    down, up = _least_error((below, lower), (above, upper), line, at_points)
+    return float(max(edges[0], middle - below[down])), float(min(edges[-1], middle + above[up]))
 
 
 def line_edges(line: Floats, ends: tuple[float, float], finer: bool = True) -> Floats:
@@ -259,8 +259,8 @@ def found_reaches(
         np.minimum(at[:, None], room).mean(axis=1)
         for at, room in zip((below, above), rooms, strict=True)
     ]
-    one, other = _least_error((widths[0], lower), (widths[1], upper), line, MOVED_APART)
-    return float(below[one]), float(above[other])
+    down, up = _least_error((widths[0], lower), (widths[1], upper), line, MOVED_APART)
+    return float(below[down]), float(above[up])
 
 
 def _reached(
@@ -302,8 +302,8 @@ def _least_error(
     """
     width = below[0][:, None] + above[0]
     errors = (width * missed_between(*line)) ** 2 + moved**2 * (below[1][:, None] + above[1])
-    one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    return int(one), int(other)
+    down, up = np.unravel_index(int(np.argmin(errors)), errors.shape)
+    return int(down), int(up)
 
 
 def missed_between(points: int, strength: float) -> float:
@@ -326,12 +326,12 @@ def _counted(
     alone = np.maximum.reduceat(shares, starts) > needed + ALONE * scale
     there = np.flatnonzero(together | alone)
     last = int(there[-1]) if there.size else -1
-    kept = np.where(np.arange(shares.size) < (ends[last] if there.size else 0), shares, 0.0)
+    counted = np.where(np.arange(shares.size) < (ends[last] if there.size else 0), shares, 0.0)
     if last + 1 < ends.size:
         # Noise hides more of what lies in several cells.
         following = slice(starts[last + 1], ends[last + 1])
-        kept[following] += HIDDEN * scale / math.sqrt(ends[last + 1] - starts[last + 1])
-    return np.asarray(np.maximum(_excess(low, high, cut) @ kept, 0.0) ** 2)
+        counted[following] += HIDDEN * scale / math.sqrt(ends[last + 1] - starts[last + 1])
+    return np.asarray(np.maximum(_excess(low, high, cut) @ counted, 0.0) ** 2)
 
 
 def _excess(low: Floats, high: Floats, cut: Floats | float) -> Floats:
@@ -355,12 +355,12 @@ def moved_by_cutting(
 
     edges, shares, scale: As of `found_bounds`.
     """
-    found = list[float]()
+    moved = list[float]()
     for at, share, end in ((-edges[::-1], shares[::-1], -ends[0]), (edges, shares, ends[1])):
         excess = _excess(at[:-1], at[1:], end)
         doubt = scale * math.sqrt(2) * float(np.linalg.norm(excess))
-        found.append(max(float(excess @ share), 0.0) + doubt)
-    return found[0], found[1]
+        moved.append(max(float(excess @ share), 0.0) + doubt)
+    return moved[0], moved[1]
 
 
 def moved_by_bounds(
@@ -372,7 +372,7 @@ def moved_by_bounds(
     counts; and what cells tell that are clear. Or what the nearest cells tell and noise hides of it,
     where that is more. Parameters are those of `found_bounds`.
     """
-    found, apart = list[float](), (edges - middle) / half
+    moved, apart = list[float](), (edges - middle) / half
     cuts = (middle - ends[0]) / half, (ends[1] - middle) / half
     for (at, counted), cut in zip(_outwards(apart, shares), cuts, strict=True):
         needed = (CLEAR + CLEAR_FARTHER * np.log2(np.maximum(at[:-1], 1.0))) * scale
@@ -380,10 +380,10 @@ def moved_by_bounds(
         near = np.where(at[:-1] < max(cut, CLOSE), beyond, 0.0)
         doubt = scale * math.sqrt(2) * float(np.linalg.norm(near))
         weights, parts, excess = _tail_laws(at, counted, scale, np.array([cut]), FAR)
-        told = float(weights @ parts @ excess[:, 0]) if weights.size else 0.0
+        in_tails = float(weights @ parts @ excess[:, 0]) if weights.size else 0.0
         seen = float(beyond @ np.where(counted > needed, counted, 0.0))
-        found.append(half * max(2 * told + seen, max(float(near @ counted), 0.0) + doubt))
-    return found[0], found[1]
+        moved.append(half * max(2 * in_tails + seen, max(float(near @ counted), 0.0) + doubt))
+    return moved[0], moved[1]
 
 
 def _tails(apart: Floats, shares: Floats, scale: float, at: Floats, unlikely: float) -> Floats:
@@ -412,11 +412,11 @@ def _tail_laws(
     def beyond(far: Floats) -> Floats:
         return np.asarray(np.maximum(1 + shape * far / size, 0.0) ** (-1 / shape))
 
-    told = -np.diff(beyond(apart - apart[0]))
-    told[:, -1] = 1 - told[:, :-1].sum(axis=1)
-    held = parts[:, None] * told[:, None]
-    doubt = np.hypot(1.0, UNLIKE * held / scale)
-    logs = -(np.abs(held - shares) / (scale * doubt) + np.log(doubt)).sum(axis=2)
+    chances = -np.diff(beyond(apart - apart[0]))
+    chances[:, -1] = 1 - chances[:, :-1].sum(axis=1)
+    expected = parts[:, None] * chances[:, None]
+    doubt = np.hypot(1.0, UNLIKE * expected / scale)
+    logs = -(np.abs(expected - shares) / (scale * doubt) + np.log(doubt)).sum(axis=2)
     logs -= unlikely * np.log(np.maximum(size, 1.0)) + LARGE * np.log(parts / scale)
     weights = np.exp(logs - logs.max())
     far = np.maximum(at - apart[0], 0.0)

@@ -12,7 +12,7 @@ from dpfda.numerics.scan import classes_in
 
 # What a door opens: a class of another library.
 Held = TypeVar("Held")
-# What needs no door, by its exact type: most of what is asked about.
+# Exact types that need no door: the most frequent ones.
 PLAIN = (np.ndarray, list, tuple, type(None))
 
 

@@ -47,7 +47,7 @@ class LabelledArray(Door["DataArray"]):
     def words(self, data: DataArray) -> dict[str, str | None]:
         """What the dimensions after the first and the values are called, with their units."""
         _, along = self._coordinates(data)
-        found = {
+        words = {
             key: _spoken(dim, data.coords[dim].attrs if dim in set(data.coords) else {})
             for key, dim in zip(("domain", "domain_2", "domain_3"), data.dims[1:], strict=False)
             # What xarray calls a dimension that has no name.
@@ -55,8 +55,8 @@ class LabelledArray(Door["DataArray"]):
         }
         if len(along) > 1 and along[1] is not None and along[1].dtype.kind in "MOUT":
             dated = moments([str(label) for label in along[1]])
-            found |= {} if dated is None else {"domain": dated[1]}
-        return {**found, "value": _spoken(data.name, data.attrs)}
+            words |= {} if dated is None else {"domain": dated[1]}
+        return {**words, "value": _spoken(data.name, data.attrs)}
 
     def channels(self, data: DataArray) -> list[tuple[str, object]] | None:
         """The third dimension, by its coordinate or its numbers."""
@@ -72,8 +72,8 @@ class LabelledArray(Door["DataArray"]):
         # Asked for a coordinate that is not there, xarray makes one up.
         own = set(data.coords)
         along = [data.coords[dim] if dim in own else None for dim in data.dims]
-        found = tuple(None if each is None else np.asarray(each.data) for each in along)
-        return tuple(map(str, data.dims)), found
+        axes = tuple(None if labels is None else np.asarray(labels.data) for labels in along)
+        return tuple(map(str, data.dims)), axes
 
 
 def _spoken(name: object, attributes: Mapping[str, object]) -> str | None:
@@ -86,8 +86,8 @@ def _spoken(name: object, attributes: Mapping[str, object]) -> str | None:
 def _beside(data: DataArray, place: int) -> str | None:
     """Name of a numeric coordinate along a dimension that is not called as the dimension; else None."""
     dim = data.dims[place]
-    for name, found in data.coords.items():
-        if name != dim and tuple(found.dims) == (dim,) and found.dtype.kind in "biuf":
+    for name, coordinate in data.coords.items():
+        if name != dim and tuple(coordinate.dims) == (dim,) and coordinate.dtype.kind in "biuf":
             return str(name)
     return None
 
@@ -150,8 +150,8 @@ def _check_axes(names: Sequence[str], along: Sequence[Cells | None], axes: Seque
     """Refuse coordinates that are not the public axes of a box."""
     if len(names) != len(axes):
         return
-    for name, found, axis in zip(names, along, axes, strict=True):
-        points = _increasing(found)
+    for name, coordinate, axis in zip(names, along, axes, strict=True):
+        points = _increasing(coordinate)
         if points is not None and not (points.size == axis.size and np.allclose(points, axis)):
             words = "have the basis's points as coordinates"
             remedy = f"Pass X.drop_vars({name!r}) if it means the same, or a basis on these points."

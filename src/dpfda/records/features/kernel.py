@@ -172,14 +172,14 @@ class LandmarkFeatures:
         values, vectors = scipy.linalg.eigh(gram / places.shape[0])
         values, vectors = values[::-1], vectors[:, ::-1]
         rank = int(np.sum(values > RELATIVE_RANK * values[0]))
-        kept = rank if components is None else min(rank, whole(components, "components", words=COUNTED))
+        count = rank if components is None else min(rank, whole(components, "components", words=COUNTED))
         if not 1.0 <= power <= 10.0:
             raise ParameterError("power", "lie between 1 and 10", repr(power))
-        matrix = vectors[:, :kept] / np.sqrt(values[:kept] * places.shape[0])
+        matrix = vectors[:, :count] / np.sqrt(values[:count] * places.shape[0])
         if power == 1.0:
             length = math.sqrt(float(np.max(kernel.diag(places))))
         else:
-            matrix = matrix * (values[:kept] / values[0]) ** ((power - 1) / 2)
+            matrix = matrix * (values[:count] / values[0]) ** ((power - 1) / 2)
             length = math.sqrt(float(np.max(np.sum((gram @ matrix) ** 2, axis=1))))
         matrix = matrix / length
         return cls(clone(kernel), frozen(places), frozen(matrix))

@@ -279,16 +279,16 @@ class QuadraticFeatures:
             square += column * column
         columns /= np.where(square > 0, np.sqrt(square), 1.0)
         root, count = math.sqrt(self.share), len(columns)
-        made, start = np.empty((self.components, points.shape[0])), count
-        np.multiply(math.sqrt(1 - self.share), columns, out=made[:start])
+        features, start = np.empty((self.components, points.shape[0])), count
+        np.multiply(math.sqrt(1 - self.share), columns, out=features[:start])
         columns = columns[: self._factors]
         for place, column in enumerate(columns):
-            part = made[start : start + len(columns) - place]
+            part = features[start : start + len(columns) - place]
             np.multiply(column, columns[place:], out=part)
             part[0] *= root
             part[1:] *= root * math.sqrt(2.0)
             start += len(part)
-        return made.T
+        return features.T
 
     def describe(self) -> str:
         return f"{self.linear.describe()}, taken to length one; and their products"
