@@ -99,7 +99,9 @@ def opened(values: object) -> object:
 
 
 def _converted(values: object) -> object:
-    if not hasattr(values, "__array__"):
+    # A column of dates has a unit, the one it counts in: its type is refused later.
+    dated = getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M")
+    if dated or not hasattr(values, "__array__"):
         return values
     if hasattr(values, "units") or hasattr(values, "unit"):
         raise DataError(
@@ -143,8 +145,9 @@ def _refuse_kind(dtype: object, name: str) -> None:
     kind = getattr(dtype, "kind", None)
     if kind in ("m", "M"):
         raise DataError(
-            f"{name} must be numbers; found dates or spans of time. Turn them into numbers of a public "
-            "unit."
+            f"{name} must be numbers; found dates or spans of time. Count them in a public unit from a "
+            f"public day, not from their first: (numpy.asarray({name}, 'M8[us]') - "
+            "numpy.datetime64('2024-01-01')) / numpy.timedelta64(1, 'D'); spans are divided alike."
         )
     if kind == "c":
         raise DataError(

@@ -358,7 +358,6 @@ class ReleasedSurvival(LifeCurve):
         tested = {"groups": str(self.test())} if self.levels else {}
         said, numbers, found = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
-        axis = [f"Times are in the units of '{self.about['domain']}'."] if "domain" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}."
             f"{self._dated}",
@@ -371,10 +370,10 @@ class ReleasedSurvival(LifeCurve):
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
                 f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
-                f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
-                f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
+                f"By the median of '{self._axis_label(0)}' half of the {several(self.unit)} had an "
+                f"event: {self.median()} of these {several(self.unit)}, "
+                f"{self.median(of='population')} of all like them.",
                 *said,
-                *axis,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
             numbers={"cells": self.cells.to_json(), "median": self.median().to_json(), **numbers},
@@ -417,17 +416,21 @@ class ReleasedSurvival(LifeCurve):
             for parts in found.values()
         )
         said = [
-            f"Medians of these groups: {medians}.",
+            f"Medians of '{self._axis_label(0)}' in these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
             f"{all_like}.",
-            f"Differences of mean times without an event up to {end}: {means}.",
+            f"Differences of the means of '{self._axis_label(0)}' without an event up to {end}: "
+            f"{means}.",
         ]
         numbers: dict[str, object] = {
             what: {name: each.to_json() for name, each in parts.items()} for what, parts in found.items()
         }
-        lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}
+        lines = {
+            f"medians of {self._axis_label(0)}": medians,
+            f"risk at {at}": risks,
+            f"mean of {self._axis_label(0)} to {end}": means,
+        }
         return said, numbers | {"risk_differences_at": middle}, lines
 
     def _lines(self) -> dict[str, str]:
-        axis = f", {self.about['domain']}" if "domain" in self.about else ""
-        return {"cells": self.cells.describe(), "median": f"{self.median()}{axis}"}
+        return {"cells": self.cells.describe(), f"median of {self._axis_label(0)}": f"{self.median()}"}

@@ -53,7 +53,7 @@ class InputBox:
         """Read (lower, upper) for all columns, or one such pair a column.
 
         Raises ParameterError if there are none, they are not finite with lower < upper, or two columns
-        have a tuple of two lists, which may be meant as the lower and the upper ends.
+        have a tuple or an array that may be meant as the lower and the upper ends.
         """
         if bounds is None:
             remedy = "Pass $bounds, from knowledge of the measurement and never from these data."
@@ -66,7 +66,8 @@ class InputBox:
             words = f"be (lower, upper), or one such pair a column ({inputs})"
             remedy = "For two columns: [(0, 1), (18, 90)]."
             raise ParameterError("bounds", words, shown(bounds), remedy) from None
-        if pairs.shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
+        either = pairs.shape == (2, 2) and not isinstance(bounds, list)
+        if either and np.all(pairs[0] < pairs[1]) and not np.array_equal(pairs, pairs.T):
             ends = pairs.T.tolist()
             remedy = f"For a pair a column write {pairs.tolist()}, for lower and upper ends {ends}."
             raise ParameterError("bounds", "be a list of pairs, one a column", shown(bounds), remedy)
