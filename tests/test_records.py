@@ -613,11 +613,11 @@ class TestLongCurves:
     @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
     def test_dates_as_times_are_refused_with_code_that_counts_them(self, zone: str | None) -> None:
         times = pd.Series(pd.date_range("2024-01-01 06:00", periods=3, freq="12h", tz=zone))
-        for given in (times, times.to_numpy(dtype="M8[ns]"), pd.DatetimeIndex(times)):
+        for dated in (times, times.to_numpy(dtype="M8[ns]"), pd.DatetimeIndex(times)):
             with pytest.raises(DataError, match="from a public day, not from their first") as refused:
-                LongCurves([1, 1, 2], given, [1.0, 2.0, 3.0])
+                LongCurves([1, 1, 2], dated, [1.0, 2.0, 3.0])
             code = str(refused.value).partition("first: ")[2].partition("; spans")[0]
-            counted = eval(code, {"numpy": np, "times": given})  # noqa: S307
+            counted = eval(code, {"numpy": np, "times": dated})  # noqa: S307
             hours = [6, 18, 30] if zone is None else [5, 17, 29]
             np.testing.assert_allclose(LongCurves([1, 1, 2], counted, [1, 2, 3]).times * 24, hours)
         with pytest.raises(DataError, match="dates as days since a public one"):

@@ -124,9 +124,9 @@ class LongCurves(Private):
         if invalid == "refuse" and not good.all():
             raise DataError(
                 "Every observation must be finite and inside the domain "
-                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in $place. State a domain that holds "
-                "all times, in their units; dates as days since a public one. Or use $invalid to leave "
-                f"observations outside it out. {OUTSIDE}",
+                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in $place. State a domain that "
+                "holds all times, in their units; dates as days since a public one. Or use $invalid to "
+                f"leave observations outside it out. {OUTSIDE}",
                 place=Location(int(np.argmin(good))),
             )
         return np.asarray(good)
