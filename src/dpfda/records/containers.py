@@ -109,9 +109,11 @@ def _converted(values: object) -> object:
             "those of the bounds first; then pass the numbers."
         )
     stated = getattr(values, "dtype", None)
-    if isinstance(stated, np.dtype):
+    # Tensors have types of their own, by the names of numpy's.
+    name = str(getattr(stated, "name", stated)).rpartition(".")[2]
+    if isinstance(stated, np.dtype) or name in np.sctypeDict:
         found = values.__array__()
-        if found.dtype == stated:
+        if name == found.dtype.name:
             return found
     if getattr(values, "ndim", 1) == 1 and isinstance(values, Sized) and isinstance(values, Iterable):
         return list(values)
@@ -144,10 +146,11 @@ def _refuse_kind(dtype: object, name: str) -> None:
     # pandas' own types have kinds too: those of dates with a time zone, for one.
     kind = getattr(dtype, "kind", None)
     if kind in ("m", "M"):
+        since = f"(numpy.asarray({name}, 'M8[us]') - numpy.datetime64('2024-01-01'))"
         raise DataError(
-            f"{name} must be numbers; found dates or spans of time. Count them in a public unit from a "
-            f"public day, not from their first: (numpy.asarray({name}, 'M8[us]') - "
-            "numpy.datetime64('2024-01-01')) / numpy.timedelta64(1, 'D'); spans are divided alike."
+            f"{name} must be numbers; found dates or spans of time. Count them in a public unit, dates "
+            f"from a public day and not from their first: {since if kind == 'M' else name} / "
+            "numpy.timedelta64(1, 'D')."
         )
     if kind == "c":
         raise DataError(
@@ -161,8 +164,8 @@ def _refuse_kind(dtype: object, name: str) -> None:
         )
     if isinstance(dtype, np.dtype) and (kind in ("V", "S") or dtype.names is not None):
         raise DataError(
-            f"{name} must be numbers, one a cell; found structured records or bytes. Pass the columns "
-            "of numbers as a matrix."
+            f"{name} must be numbers, one a cell; found structured records or bytes, or numbers that "
+            "numpy does not know. Pass the columns of numbers as a matrix of float64."
         )
 
 

@@ -78,7 +78,8 @@ class InputBox:
         if not np.all(fits):
             low, high = (end[np.argmin(fits)] for end in (lower, upper))
             words = "be finite with lower < upper in every column"
-            raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
+            remedy = "Write (lower, upper) of each column: [(0, 1), (18, 90)]."
+            raise ParameterError("bounds", words, f"({low:g}, {high:g})", remedy)
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
         return cls(*(frozen(end.copy()) for end in (lower, upper)))
