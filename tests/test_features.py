@@ -191,7 +191,7 @@ def test_inputs_are_clipped_to_their_bounds():
 REFUSED: list[tuple[Any, str]] = [
     (lambda: InputBox.of(None, 2), "bounds must be given; found None. Pass bounds="),
     (lambda: InputBox.of((1, 0), 2), "bounds must be finite with lower < upper in every column"),
-    (lambda: InputBox.of(((0, 0), (1, 2)), 2), r"found \(0, 0\). Write \(lower, upper\) of each column"),
+    (lambda: InputBox.of([(0, 0), (1, 2)], 2), r"found \(0, 0\). Write \(lower, upper\) of each column"),
     (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be .* or one such pair a column \(2\)"),
     (lambda: InputBox.of(([0, 0, 0], [1, 1, 1]), 3), "one such pair a column .3.; found"),
     (
