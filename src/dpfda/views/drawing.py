@@ -275,6 +275,12 @@ def _write_legend(axis: Axes, columns: int) -> None:
         for place in PLACES:
             box = legend.get_window_extent().padded(MARGIN)
             if not any(path.intersects_bbox(box, filled=False) for path in paths):
+                # The best place may be another once the title is above.
+                left, right = box.x0 - axis.bbox.x0, axis.bbox.x1 - box.x1
+                low, high = box.y0 - axis.bbox.y0, axis.bbox.y1 - box.y1
+                beside = "center" if abs(left - right) < MARGIN else "left" if left < right else "right"
+                above = "center" if abs(low - high) < MARGIN else "lower" if low < high else "upper"
+                legend.set_loc(" ".join(dict.fromkeys((above, beside))))
                 return
             legend.set_loc(place)
     if axis.get_yscale() == "linear":
