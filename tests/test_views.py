@@ -61,7 +61,9 @@ def test_a_legend_covers_no_line_where_bands_fill_the_picture():
     values = np.where(at < 0.4, 0.32 + 0.2 * at, 0.41)
     band = np.zeros(101), np.ones(101), "band meant to hold the population's function, 95%"
     lines = Line(at, values, "released function", *band), Line(at, values, "little is known")
-    axis = draw(Curve(lines, "t", "x", "Regression function of 300 records; each is protected", "1 " * 39))
+    axis = draw(
+        Curve(lines, "t", "x", "Regression function of 300 records; each is protected", "1 " * 39)
+    )
     axis.figure.canvas.draw()
     box = axis.get_legend().get_window_extent()
     line = axis.get_lines()[0]

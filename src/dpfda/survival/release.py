@@ -403,6 +403,7 @@ class ReleasedSurvival(LifeCurve):
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
         middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
+        axis = self._axis_label(0)
         found = {
             "medians": {name: arm.median() for name, arm in self._arms.items()},
             "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
@@ -416,19 +417,18 @@ class ReleasedSurvival(LifeCurve):
             for parts in found.values()
         )
         said = [
-            f"Medians of '{self._axis_label(0)}' in these groups: {medians}.",
+            f"Medians of '{axis}' in these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
             f"{all_like}.",
-            f"Differences of the means of '{self._axis_label(0)}' without an event up to {end}: "
-            f"{means}.",
+            f"Differences of the means of '{axis}' without an event up to {end}: {means}.",
         ]
         numbers: dict[str, object] = {
             what: {name: each.to_json() for name, each in parts.items()} for what, parts in found.items()
         }
         lines = {
-            f"medians of {self._axis_label(0)}": medians,
+            f"medians of {axis}": medians,
             f"risk at {at}": risks,
-            f"mean of {self._axis_label(0)} to {end}": means,
+            f"mean of {axis} to {end}": means,
         }
         return said, numbers | {"risk_differences_at": middle}, lines
 
