@@ -607,6 +607,7 @@ BAD = [
         "--out must end in .json; found 'o.html'. For a page of a release: dpfda report",
     ),
     (("--csv", "out.parquet"), "--csv must end in .csv; found 'out.parquet'. Its table is text."),
+    (("--out", "-"), "--out must be the path of a file; found '-'"),
     (("--csv", "out.svg"), "--csv must end in .csv; found 'out.svg'. Its table is text."),
     (("--plot", "out.doc"), "--plot must end in one of .png, .pdf, .svg; found 'out.doc'"),
 ]
@@ -1162,3 +1163,11 @@ def test_other_verbs_survive_a_reader_who_has_gone(verb, folder, gone, monkeypat
     monkeypatch.setattr("sys.stdout", gone)
     assert ended(verb, "rows.csv", "--epsilon", 1, *more, "--out", "out") == 0
     assert (folder / "out").exists()
+
+
+def test_a_reader_who_has_read_enough_gets_no_message(days, folder, gone, monkeypatch):
+    assert mean_of(days, "--out", "a.json", epsilon="1").exit_code == 0
+    monkeypatch.setattr("sys.stdout", gone)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert ended("show", "a.json") == 1
+    assert sys.stderr.getvalue() == ""

@@ -183,16 +183,24 @@ def test_inputs_are_clipped_to_their_bounds():
     box = InputBox.of([(0, 10), (-1, 1)], 2)
     scaled = box.scaled(np.array([[5.0, 0.0], [-1e300, 1e300], [11.0, -1.0]]))
     np.testing.assert_array_equal(scaled, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
+    for one in (((18, 90), (0, 1)), np.array([[18, 90], [0, 1]])):
+        # As lower and upper ends these would be out of order.
+        assert InputBox.of(one, 2).upper.tolist() == [90, 1]
 
 
 REFUSED: list[tuple[Any, str]] = [
     (lambda: InputBox.of(None, 2), "bounds must be given; found None. Pass bounds="),
     (lambda: InputBox.of((1, 0), 2), "bounds must be finite with lower < upper in every column"),
+    (lambda: InputBox.of([(0, 0), (1, 2)], 2), r"found \(0, 0\). Write \(lower, upper\) of each column"),
     (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be .* or one such pair a column \(2\)"),
     (lambda: InputBox.of(([0, 0, 0], [1, 1, 1]), 3), "one such pair a column .3.; found"),
     (
         lambda: InputBox.of(([0, 1], [5, 6]), 2),
         r"write \[\[0.0, 1.0\], .*ends \[\[0.0, 5.0\], \[1",
+    ),
+    *(
+        (lambda given=given: InputBox.of(given, 2), "be a list of pairs, one a column; found")
+        for given in (((0, 18), (1, 90)), np.array([[0, 1], [18, 90]]), ((0, 1), (18, 90)))
     ),
     (lambda: InputBox.of((0, np.inf), 2), "bounds must be finite"),
     (lambda: InputBox.of("ab", 2), "bounds must be .lower, upper."),

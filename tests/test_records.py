@@ -33,6 +33,7 @@ from dpfda.errors import (
     UnreadLabelsWarning,
 )
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records.containers import column_of
 from dpfda.records.labels import label_key, unit_codes
 from dpfda.testing import exact_totals
 
@@ -610,6 +611,19 @@ class TestLongCurves:
         with pytest.raises(DataError, match=words):
             LongCurves(*columns)
 
+    @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+    def test_dates_as_times_are_refused_with_code_that_counts_them(self, zone: str | None) -> None:
+        times = pd.Series(pd.date_range("2024-01-01 06:00", periods=3, freq="12h", tz=zone))
+        for dated in (times, times.to_numpy(dtype="M8[ns]"), pd.DatetimeIndex(times)):
+            with pytest.raises(DataError, match="from a public day and not from their") as refused:
+                LongCurves([1, 1, 2], dated, [1.0, 2.0, 3.0])
+            code = str(refused.value).partition("first: ")[2].removesuffix(".")
+            counted = eval(code, {"numpy": np, "times": dated})  # noqa: S307
+            hours = [6, 18, 30] if zone is None else [5, 17, 29]
+            np.testing.assert_allclose(LongCurves([1, 1, 2], counted, [1, 2, 3]).times * 24, hours)
+        with pytest.raises(DataError, match="dates as days since a public one"):
+            curves_from_long(LongCurves([1, 1, 2], [*times], [1.0, 2.0, 3.0]), BASIS, 0.01)
+
     def test_a_record_belongs_to_one_unit(self) -> None:
         times, values = [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]
         assert LongCurves([1, 2, 1], times, values, ["a", "b", "a"]).record_groups() == ["a", "b"]
@@ -788,3 +802,27 @@ def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
         totals.append(prepared.total.with_noise([0] * prepared.plan.components()))
     square = sum((one - other) ** 2 for one, other in zip(*totals, strict=True))
     assert square <= prepared.plan.problem(3).width ** 2
+
+
+class Tensor:
+    """Cells as a tensor holds them: of a type that is not numpy's own, and tensors one by one."""
+
+    def __init__(self, values: Any) -> None:
+        self.held = np.asarray(values)
+        self.dtype, self.ndim = f"torch.{self.held.dtype.name}", self.held.ndim
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __iter__(self) -> Any:
+        return map(Tensor, self.held)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self.held
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64", "bool"])
+def test_a_column_of_a_tensor_is_read_as_the_array_that_it_holds(kind: str) -> None:
+    column = np.array([1, 0, 1, 1], dtype=kind)
+    np.testing.assert_array_equal(column_of(Tensor(column), "y")[0], column)
+    assert unit_codes(Tensor(column), 4).tolist() == [0, 1, 0, 0]

@@ -378,7 +378,8 @@ def test_a_release_says_what_the_codes_were() -> None:
     stated = PrivateSurvival(1, domain=labels).fit(time, status == 2).release_
     said = " ".join(stated.report().split())
     assert f"It was made on {stated.about['created']}" in said
-    assert re.search(r"Times are in the units of \S*time \(days\)", said)
+    assert re.search(r"By the median of \S*time \(days\)\S* half of the", said)
+    assert "median of time (days):" in str(stated)
     usual = PrivateSurvival(1, domain=(0, 1100)).fit(time, status == 2).release_
     assert "1 is an event, 0 is censoring" in str(usual.about["coding"])
     assert "coding" not in PrivateSurvival(1, domain=(0, 1100)).fit(time).release_.about
@@ -724,6 +725,9 @@ def test_medians_of_groups_are_said_where_groups_are() -> None:
         assert medians[name] == made[name].median().to_json()
         assert medians[name]["value"] == pytest.approx(true, rel=0.15)
         assert f"{name}: {made[name].median()}" in " ".join(report(made.facts).split())
+    words = " ".join(report(made.facts).split())
+    assert re.search(r"Medians of \W*time\W* in these groups: a: ", words)
+    assert re.search(r"Differences of the means of \W*time\W* without an event up to ", words)
     assert "medians" not in made["a"].facts.to_json()
 
 

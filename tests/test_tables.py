@@ -287,10 +287,16 @@ class TestDates:
         for rows in (times, times.tz_localize("UTC"), times.to_period("30min")):
             with pytest.raises(OrientationError, match=r"each column is a curve. Pass X.T then"):
                 mean().prepare(meters.set_axis(rows))
-        # Days by hours are curves in rows; so are rows that are said to be units, or on a stated grid.
-        mean().prepare(meters.set_axis(range(CURVES.shape[1]), axis=1))
+        # So are numbered columns, which may be meters or hours of days; on fractions they are a grid.
+        numbered = meters.set_axis(range(CURVES.shape[1]), axis=1)
+        with pytest.raises(OrientationError, match=r"state grid_points, such as X.columns"):
+            mean().prepare(numbered)
+        mean().prepare(numbered.set_axis(numbered.columns / 2, axis=1))
+        mean().prepare(numbered, groups=range(len(CURVES)))
         mean().prepare(meters, groups=range(len(CURVES)))
-        PrivateMean(1, bounds=(0, 1), grid_points=range(CURVES.shape[1])).prepare(meters)
+        for frame in (meters, numbered):
+            stated = PrivateMean(1, bounds=(0, 1), grid_points=numbered.columns)
+            assert stated.prepare(frame).plan.basis.grid_points.tolist() == [*numbered.columns]
 
     def test_a_unit_in_the_index_is_said_to_be_there(self):
         meters = pd.DataFrame(CURVES).rename_axis("meter")

@@ -56,6 +56,19 @@ def test_a_legend_covers_no_line_where_bands_fill_the_picture():
     # Room that was made above for the legend is no part of the axis.
     assert axis.get_ylim()[1] > 7
     assert axis.get_yticks().max() <= 6.7
+    # A title of two lines moves the axis after the legend has found its place.
+    at = np.linspace(0, 1, 101)
+    values = np.where(at < 0.4, 0.32 + 0.2 * at, 0.41)
+    band = np.zeros(101), np.ones(101), "band meant to hold the population's function, 95%"
+    lines = Line(at, values, "released function", *band), Line(at, values, "little is known")
+    axis = draw(
+        Curve(lines, "t", "x", "Regression function of 300 records; each is protected", "1 " * 39)
+    )
+    axis.figure.canvas.draw()
+    box = axis.get_legend().get_window_extent()
+    line = axis.get_lines()[0]
+    path = line.get_transform().transform_path(line.get_path())
+    assert not path.intersects_bbox(box, filled=False)
 
 
 def test_a_heat_map_has_a_title_and_a_guarantee_of_one_line_each():

@@ -122,6 +122,8 @@ def check_outputs(
     for name, path in outputs.items():
         if path is None:
             continue
+        if str(path) == PIPED:
+            raise ParameterError(name, "be the path of a file", repr(PIPED), "Choose another.")
         check_writable(path)
         if path.resolve() in seen:
             words = f"be another file than {seen[path.resolve()]}"

@@ -70,6 +70,9 @@ def guarded(options: Sequence[Option]) -> Iterator[None]:
         raise
     except DpfdaError as error:
         fail(typed(error, options), REFUSED)
+    except BrokenPipeError:
+        # Who reads what is printed has read enough.
+        raise typer.Exit(FAILED) from None
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         fail(f"{error.strerror or type(error).__name__}{where}", FAILED)

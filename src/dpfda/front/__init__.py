@@ -14,12 +14,14 @@ def main() -> None:
         raise SystemExit(1)
     # What is loaded stays: to search all of it for garbage is a tenth of the time of a small command.
     gc.set_threshold(200_000)
-    from dpfda.front.app import app
-    from dpfda.spine import base
-
-    base.COMMAND = True
     try:
+        from dpfda.front.app import app
+        from dpfda.spine import base
+
+        base.COMMAND = True
         app(prog_name="dpfda")
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     finally:
         # As Python ends it would search all of it once more.
         gc.freeze()

@@ -99,7 +99,9 @@ def opened(values: object) -> object:
 
 
 def _converted(values: object) -> object:
-    if not hasattr(values, "__array__"):
+    # A column of dates has a unit, the one it counts in: its type is refused later.
+    dated = getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M")
+    if dated or not hasattr(values, "__array__"):
         return values
     if hasattr(values, "units") or hasattr(values, "unit"):
         raise DataError(
@@ -107,9 +109,11 @@ def _converted(values: object) -> object:
             "those of the bounds first; then pass the numbers."
         )
     stated = getattr(values, "dtype", None)
-    if isinstance(stated, np.dtype):
+    # Tensors have types of their own, by the names of numpy's.
+    name = str(getattr(stated, "name", stated)).rpartition(".")[2]
+    if isinstance(stated, np.dtype) or name in np.sctypeDict:
         array = values.__array__()
-        if array.dtype == stated:
+        if name == array.dtype.name:
             return array
     if getattr(values, "ndim", 1) == 1 and isinstance(values, Sized) and isinstance(values, Iterable):
         return list(values)
@@ -142,9 +146,11 @@ def _refuse_kind(dtype: object, name: str) -> None:
     # pandas' own types have kinds too: those of dates with a time zone, for one.
     kind = getattr(dtype, "kind", None)
     if kind in ("m", "M"):
+        since = f"(numpy.asarray({name}, 'M8[us]') - numpy.datetime64('2024-01-01'))"
         raise DataError(
-            f"{name} must be numbers; found dates or spans of time. Turn them into numbers of a public "
-            "unit."
+            f"{name} must be numbers; found dates or spans of time. Count them in a public unit, dates "
+            f"from a public day and not from their first: {since if kind == 'M' else name} / "
+            "numpy.timedelta64(1, 'D')."
         )
     if kind == "c":
         raise DataError(
@@ -158,8 +164,8 @@ def _refuse_kind(dtype: object, name: str) -> None:
         )
     if isinstance(dtype, np.dtype) and (kind in ("V", "S") or dtype.names is not None):
         raise DataError(
-            f"{name} must be numbers, one a cell; found structured records or bytes. Pass the columns "
-            "of numbers as a matrix."
+            f"{name} must be numbers, one a cell; found structured records or bytes, or numbers that "
+            "numpy does not know. Pass the columns of numbers as a matrix of float64."
         )
 
 

@@ -298,7 +298,7 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
             "path",
             f"end in {', '.join(TEXT)} (or these with .gz), or one of {', '.join(EVERY[len(TEXT) :])}",
             repr(str(file)),
-            "Rename the file, or export it as CSV or Parquet.",
+            "Unpack or rename the file, or export it as CSV or Parquet.",
         )
     if not file.exists():
         raise ParameterError("path", "name an existing file", repr(str(file)), "Check the spelling.")

@@ -206,10 +206,12 @@ class Container(Kept):
                 "for each column of the curve."
             ) from None
         times = str(getattr(getattr(values, "index", None), "dtype", ""))
-        if grid is None and own is None and times.startswith(("datetime64", "period")):
+        numbered = grid is None or (self.dated is None and not np.any(grid % 1))
+        if numbered and own is None and times.startswith(("datetime64", "period")):
             raise OrientationError(
-                "X must hold a curve a row; found rows labelled by times and columns by words, as where "
-                "each column is a curve. Pass X.T then; if each row is a curve, state grid_points."
+                "X must hold a curve a row; found rows labelled by times and columns by words or whole "
+                "numbers, as where each column is a curve. Pass X.T then; if each row is a curve, as a "
+                "day by hours, state grid_points, such as X.columns."
             )
         written = grid is not None and self.names is not None
         if written and self.dated is None and invalid == "refuse":

@@ -29,8 +29,8 @@ class LongCurves(Private):
     ids : array (n_observations,)
         Label of the record that each observation belongs to.
     times, values : array (n_observations,)
-        When, in units of the domain, and how much, in units of the data; infinite, and so of no use,
-        where a cell is no number.
+        When, in units of the domain (dates: days since a public one), and how much, in units of the
+        data; infinite, and so of no use, where a cell is no number.
     groups : array (n_observations,), optional
         Privacy unit of each observation. Observations of two units under one label are refused, or
         (repairing) two records.
@@ -124,9 +124,9 @@ class LongCurves(Private):
         if invalid == "refuse" and not good.all():
             raise DataError(
                 "Every observation must be finite and inside the domain "
-                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in $place. State a domain "
-                "that holds all times, in their units; or use $invalid to leave observations outside it "
-                f"out. {OUTSIDE}",
+                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in $place. State a domain that "
+                "holds all times, in their units; dates as days since a public one. Or use $invalid to "
+                f"leave observations outside it out. {OUTSIDE}",
                 place=Location(int(np.argmin(good))),
             )
         return np.asarray(good)

@@ -358,7 +358,6 @@ class ReleasedSurvival(LifeCurve):
         tested = {"groups": str(self.test())} if self.levels else {}
         sentences, numbers, findings = self._compared() if self._gaps else ([], {}, {})
         within = [WITHIN] if self.cells.step is None else []
-        axis = [f"Times are in the units of '{self.about['domain']}'."] if "domain" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}."
             f"{self._dated}",
@@ -371,10 +370,10 @@ class ReleasedSurvival(LifeCurve):
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
                 f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
-                f"By the median time half of the {several(self.unit)} had an event: {self._median} of "
-                f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
+                f"By the median of '{self._axis_label(0)}' half of the {several(self.unit)} had an "
+                f"event: {self._median} of these {several(self.unit)}, "
+                f"{self.median(of='population')} of all like them.",
                 *sentences,
-                *axis,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
             numbers={"cells": self.cells.to_json(), "median": self._median.to_json(), **numbers},
@@ -404,6 +403,7 @@ class ReleasedSurvival(LifeCurve):
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
         middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
+        axis = self._axis_label(0)
         estimates = {
             "medians": {name: arm._median for name, arm in self._arms.items()},
             "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
@@ -416,18 +416,21 @@ class ReleasedSurvival(LifeCurve):
             "; ".join(f"{name}: {item}" for name, item in parts.items()) for parts in estimates.values()
         )
         sentences = [
-            f"Medians of these groups: {medians}.",
+            f"Medians of '{axis}' in these groups: {medians}.",
             f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
             f"{all_like}.",
-            f"Differences of mean times without an event up to {end}: {means}.",
+            f"Differences of the means of '{axis}' without an event up to {end}: {means}.",
         ]
         numbers: dict[str, object] = {
             name: {group: item.to_json() for group, item in parts.items()}
             for name, parts in estimates.items()
         }
-        lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}
+        lines = {
+            f"medians of {axis}": medians,
+            f"risk at {at}": risks,
+            f"mean of {axis} to {end}": means,
+        }
         return sentences, numbers | {"risk_differences_at": middle}, lines
 
     def _lines(self) -> dict[str, str]:
-        axis = f", {self.about['domain']}" if "domain" in self.about else ""
-        return {"cells": self.cells.describe(), "median": f"{self._median}{axis}"}
+        return {"cells": self.cells.describe(), f"median of {self._axis_label(0)}": f"{self._median}"}

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -275,6 +275,11 @@ def _write_legend(axis: Axes, columns: int) -> None:
         for place in PLACES:
             box = legend.get_window_extent().padded(MARGIN)
             if not any(path.intersects_bbox(box, filled=False) for path in paths):
+                # The best place may be another once the title is above.
+                right, up = np.mean(box.get_points() - axis.bbox.get_points(), axis=0)
+                beside = "center" if abs(right) < MARGIN else "left" if right < 0 else "right"
+                above = "center" if abs(up) < MARGIN else "lower" if up < 0 else "upper"
+                legend.set_loc(cast("Place", " ".join(dict.fromkeys((above, beside)))))
                 return
             legend.set_loc(place)
     if axis.get_yscale() == "linear":

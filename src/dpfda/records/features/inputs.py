@@ -53,20 +53,21 @@ class InputBox:
         """Read (lower, upper) for all columns, or one such pair a column.
 
         Raises ParameterError if there are none, they are not finite with lower < upper, or two columns
-        have a tuple of two lists, which may be meant as the lower and the upper ends.
+        have a tuple or an array that may be meant as the lower and the upper ends.
         """
         if bounds is None:
-            remedy = "Pass $bounds, from knowledge of the measurement and never from these data."
-            raise ParameterError("bounds", "be given", "None", remedy)
+            words = "Pass $bounds, from knowledge of the measurement and never from these data."
+            raise ParameterError("bounds", "be given", "None", words)
+        remedy = "Write (lower, upper) of each column: [(0, 1), (18, 90)]."
         try:
             pairs = np.array([reals(part, "bounds") for part in entries(bounds)])
             if pairs.shape not in ((2,), (inputs, 2)):
                 raise ValueError
         except (TypeError, ValueError):
             words = f"be (lower, upper), or one such pair a column ({inputs})"
-            remedy = "For two columns: [(0, 1), (18, 90)]."
             raise ParameterError("bounds", words, shown(bounds), remedy) from None
-        if pairs.shape == (2, 2) and isinstance(bounds, tuple) and not isinstance(bounds[0], tuple):
+        either = pairs.shape == (2, 2) and not isinstance(bounds, list)
+        if either and np.all(pairs[0] < pairs[1]) and not np.array_equal(pairs, pairs.T):
             ends = pairs.T.tolist()
             remedy = f"For a pair a column write {pairs.tolist()}, for lower and upper ends {ends}."
             raise ParameterError("bounds", "be a list of pairs, one a column", shown(bounds), remedy)
@@ -77,7 +78,7 @@ class InputBox:
         if not np.all(fits):
             low, high = (end[np.argmin(fits)] for end in (lower, upper))
             words = "be finite with lower < upper in every column"
-            raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
+            raise ParameterError("bounds", words, f"({low:g}, {high:g})", remedy)
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
         return cls(*(frozen(end.copy()) for end in (lower, upper)))
