@@ -259,7 +259,9 @@ def around(
         off = loose.covariance @ loose.weighted - at
         covariance += loose.covariance + np.multiply.outer(off, off)
         led = np.linalg.solve(information + before.precision, lacking)
-        added += loose.sampling(before, information) + capped(led @ led.T, np.maximum(EFFECT_SPREAD, np.abs(at[own])))
+        added += loose.sampling(before, information) + capped(
+            led @ led.T, np.maximum(EFFECT_SPREAD, np.abs(at[own]))
+        )
     covariance = capped(covariance / len(laws), FORESEEN * EFFECT_SPREAD)
     precision = np.asarray(np.linalg.inv(covariance))
     return Posterior(at, precision, precision @ at), added / len(laws)
