@@ -36,8 +36,9 @@ from dpfda.survival.proportional import VERSION, Model
 
 # Records invented, and times that all is released: the middle of so many is foretold.
 RECORDS, TIMES = {TABLE: 4096, ROUNDS: 1024}, {TABLE: 3, ROUNDS: 9}
-# Up to so many units for a deviation of a count, over the number of numbers, a table has lesser errors.
-FEW = 1400
+# Up to so many units for a deviation of the noise in a count a table has lesser errors than rounds, with
+# one number; with more, over the power 1.5 of how many these are.
+FEW = 1768
 
 SUMMARY = "model of hazards"
 METHODS = ("auto", TABLE, ROUNDS)
@@ -140,9 +141,9 @@ class CoxPlan(Designed):
 
     @property
     def few(self) -> bool:
-        """Whether units are so few, or unknown, that a table has lesser errors than rounds."""
+        """Whether units are unknown, or so few that a table has lesser errors than rounds."""
         numbers = sum(each.bounds is not None for each in self.model.terms.covariates)
-        return (self.n or 0) * numbers <= FEW * self.table.deviation
+        return (self.n or 0) * numbers**1.5 <= FEW * self.table.deviation
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._foretold(1.0, 1)
