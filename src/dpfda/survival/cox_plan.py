@@ -143,7 +143,7 @@ class CoxPlan(Designed):
     def few(self) -> bool:
         """Whether units are unknown, or so few that a table has lesser errors than rounds."""
         numbers = sum(each.bounds is not None for each in self.model.terms.covariates)
-        return (self.n or 0) * numbers**1.5 <= FEW * self.table.deviation
+        return (self.n or 0) * math.pow(numbers, 1.5) <= FEW * self.table.deviation
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._foretold(1.0, 1)
