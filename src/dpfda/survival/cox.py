@@ -54,7 +54,7 @@ class PrivateCox(Estimator):
     method : {"auto", "table", "rounds"}
         A table of counts, for few covariates, at any guarantee; or rounds of clipped gradients with
         normal noise, for any covariates, with a delta or under rho. "auto" takes the table at a pure
-        epsilon, and else what is expected to have narrower intervals at covariates as they often are.
+        epsilon, for levels alone, and for few units; and else rounds.
     unit, reading, ledger
         As in `dpfda.PrivateSurvival`.
 

@@ -26,7 +26,7 @@ LEAST, SELDOM = 0.01, 1e-9
 
 
 # By which power of how uneven a part of a number is a heap in it counts.
-HEAPED = 0.5
+HEAPED = 0.25
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,10 +35,10 @@ from dpfda.survival.cox_table import Combinations
 from dpfda.survival.proportional import VERSION, Model
 
 # Records invented, and times that all is released: the middle of so many is foretold.
-RECORDS, TIMES = 1024, {TABLE: 3, ROUNDS: 9}
-# Covariates as they often are: mean and deviation of numbers, their correlation, the power of a uniform
-# number that levels are by, and effects, in turn up and down.
-MEAN, SPREAD, TOGETHER, RARER, CHANGE = -0.2, 0.27, 0.5, 2, 0.7
+RECORDS, TIMES = {TABLE: 4096, ROUNDS: 1024}, {TABLE: 3, ROUNDS: 9}
+# Up to so many units for a deviation of the noise in a count a table has lesser errors than rounds, with
+# one number; with more, over the power 1.5 of how many these are.
+FEW = 1768
 
 SUMMARY = "model of hazards"
 METHODS = ("auto", TABLE, ROUNDS)
@@ -140,9 +140,10 @@ class CoxPlan(Designed):
         return None if self.n is None else rehearsed(self, self.n)
 
     @property
-    def usual(self) -> float:
-        """Variance that intervals allow for at covariates as they often are; 0 for unknown units."""
-        return 0.0 if self.n is None else float(rehearsed(self, self.n, False).sum(axis=0).mean())
+    def few(self) -> bool:
+        """Whether units are unknown, or so few that a table has lesser errors than rounds."""
+        numbers = sum(each.bounds is not None for each in self.model.terms.covariates)
+        return (self.n or 0) * math.pow(numbers, 1.5) <= FEW * self.table.deviation
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._foretold(1.0, 1)
@@ -208,10 +209,8 @@ def cox_plan(
         relation = settings.unit.relation
         return CoxPlan(model, how, charged, relation, unit, size, designed, about)
 
-    found = _chosen(choice(method, "method", METHODS), guarantee, model)
-    plans = [plan(how) for how in found]
-    # By what is foretold of half with an event, as where nothing is said of it: so a fit chooses.
-    best = plans[0] if len(plans) == 1 else min(plans, key=lambda each: each.usual)
+    first, *others = [plan(how) for how in _chosen(choice(method, "method", METHODS), guarantee, model)]
+    best = others[0] if others and not first.few else first
     return replace(best, share=share)
 
 
@@ -259,13 +258,11 @@ def publish_cox(
     return plan.assemble(noisy, certificate)
 
 
-def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> Floats:
-    """Variances (2, d) of log hazard ratios by noise, and by sampling, that a release would state.
-
-    even: Whether covariates are spread evenly and change nothing, or are as they often are.
-    """
-    model, rounds, share = plan.model, plan.rounds, persons / RECORDS
-    times, ends, columns, strata = _invented(model, plan.share, even)
+def rehearsed(plan: CoxPlan, persons: int) -> Floats:
+    """Variances (2, d) of log hazard ratios by noise, and by sampling, that a release would state."""
+    model, rounds, records = plan.model, plan.rounds, RECORDS[plan.method]
+    times, ends, columns, strata = _invented(model, plan.share, records)
+    share = persons / records
     # Public numbers of a plan, nothing of a release: they are the same for all who ask.
     generator, variances = np.random.default_rng(0), []
     for _ in range(TIMES[plan.method]):
@@ -277,7 +274,7 @@ def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> Floats:
             counts = counts + generator.normal(scale=deviation, size=counts.size)
             law, sampling = plan.combinations.estimate(counts, deviation)
         else:
-            levels, usable = np.full(RECORDS, 2**LENGTH_BITS), np.ones(RECORDS, dtype=np.bool_)
+            levels, usable = np.full(records, 2**LENGTH_BITS), np.ones(records, dtype=np.bool_)
             data = FollowedUp.of(model, times, ends, columns, strata, levels, usable)
             walk, deviation = rounds.walked(()), math.ldexp(rounds.deviation, LENGTH_BITS)
             for _ in range(rounds.count):
@@ -289,25 +286,17 @@ def rehearsed(plan: CoxPlan, persons: int, even: bool = True) -> Floats:
 
 
 def _invented(
-    model: Model, died: float, even: bool
+    model: Model, died: float, records: int
 ) -> tuple[Floats, Integers, list[Floats | Integers], Integers]:
-    """Times, ends, covariates and strata, evenly over strata and quantiles of time, at one baseline."""
-    covariates = model.terms.covariates
-    count, edges = len(covariates), model.cells.edges
-    spread = spread_evenly(RECORDS, count + 3).T
-    columns, logs = [], np.zeros(RECORDS)
-    for place, (each, row) in enumerate(zip(covariates, spread, strict=False)):
-        if each.bounds is None:
-            columns.append((row ** (1 if even else RARER) * each.ends).astype(np.int64))
-        elif even:
-            columns.append(2 * row - 1)
-        else:
-            scores = TOGETHER**0.5 * normal_quantile(spread[-1])
-            scores += (1 - TOGETHER) ** 0.5 * normal_quantile(row)
-            columns.append(np.clip(MEAN + SPREAD * scores, -1.0, 1.0))
-        change = columns[-1] if each.bounds else columns[-1] > 0
-        logs += 0.0 if even else CHANGE * (-1.0) ** place * change
-    hazards = -math.log1p(-died) / (edges[-1] - edges[0]) * np.exp(logs - logs.mean())
-    times = edges[0] - np.log1p(-spread[count + 1]) / hazards
+    """Times, ends, covariates and strata, evenly over all, at one baseline and without effects."""
+    covariates, edges = model.terms.covariates, model.cells.edges
+    count = len(covariates)
+    *spread, strata, latest = spread_evenly(records, count + 2).T
+    columns = [
+        2 * row - 1 if each.bounds else (row * each.ends).astype(np.int64)
+        for each, row in zip(covariates, spread, strict=True)
+    ]
+    hazard = -math.log1p(-died) / (edges[-1] - edges[0])
+    times = edges[0] - np.log1p(-latest) / hazard
     ends = np.where(times <= edges[-1], 0, -1)
-    return times, ends, columns, (spread[count] * model.baselines).astype(np.int64)
+    return times, ends, columns, (strata * model.baselines).astype(np.int64)

@@ -28,8 +28,8 @@ from dpfda.survival.proportional import REACH, VERSION, Model, Posterior, around
 PARTS, LARGEST_TABLE, BEFORE = {0: 1, 1: 9, 2: 5, 3: 4, 4: 3}, 288, 8
 ROUNDS = 12
 # Few events are not weighed by how few they are, which noise decides: variance of noise that counts as
-# theirs, in units of that of a count.
-STEADY = 0.3
+# theirs, in units of that of a count. Units fewer than so many deviations count as hardly any.
+STEADY, HARDLY = 0.1, 1.5
 # How far numbers inside a part may lead the ratios astray, in units of what their spread there does.
 COARSE = 0.4
 
@@ -307,10 +307,10 @@ class Combinations:
         self, table: Floats, exposed: Floats, rates: Floats, noise: Floats, deviation: float
     ) -> Floats:
         """Weights (S, R, J) of cells, with noise of variances (S, R, J) in what they say."""
-        persons, exposed = table.sum(axis=-1, keepdims=True), exposed.sum(axis=1)
-        mean, before = persons.mean(axis=1, keepdims=True), deviation**2 * self.model.cells.each
-        spread = np.maximum(persons.var(axis=1, keepdims=True), before)
-        persons = np.maximum(mean + (persons - mean) * (1 - before / spread), before**0.5 / 3)
+        # Where there is hardly a unit there is noise alone, which would hide how ratios are.
+        noisy = deviation * self.model.cells.each**0.5
+        beyond = np.maximum(table.sum(axis=-1, keepdims=True) / noisy - HARDLY, -9.0)
+        persons, exposed = noisy * np.logaddexp(0.0, 2 * beyond) / 2, exposed.sum(axis=1)
         # Those still followed: as rates say, and the same share of them in all combinations.
         left = persons * np.exp(-np.cumsum(rates, axis=-1)) * np.expm1(rates) / rates
         stay = np.clip(exposed[:, None] / left.sum(axis=1, keepdims=True), 0.01, 1.0)

@@ -249,7 +249,7 @@ def around(
     before, own = start.loosened(model.effects), slice(model.hazards, None)
     covariance, added = np.zeros((2, at.size, at.size))
 
-    def capped(squares: Floats, most: float) -> Floats:
+    def capped(squares: Floats, most: Floats | float) -> Floats:
         shares = np.ones(at.size)
         shares[own] = np.minimum(1.0, most / np.sqrt(np.maximum(np.diag(squares)[own], most**2)))
         return squares * np.multiply.outer(shares, shares)
@@ -259,7 +259,9 @@ def around(
         off = loose.covariance @ loose.weighted - at
         covariance += loose.covariance + np.multiply.outer(off, off)
         led = np.linalg.solve(information + before.precision, lacking)
-        added += loose.sampling(before, information) + capped(led @ led.T, EFFECT_SPREAD)
+        added += loose.sampling(before, information) + capped(
+            led @ led.T, np.maximum(EFFECT_SPREAD, np.abs(at[own]))
+        )
     covariance = capped(covariance / len(laws), FORESEEN * EFFECT_SPREAD)
     precision = np.asarray(np.linalg.inv(covariance))
     return Posterior(at, precision, precision @ at), added / len(laws)
