@@ -27,7 +27,7 @@ where that is public, and no eigenvalue is taken for less than its noise. Curves
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
 is widest where few units tell the terms apart. The half-width is the root of the sum of squares: of
-.75 of what coefficients so drawn stay within, all of what curves do; of .7 of what noise stays within
+.7 of what coefficients so drawn stay within, all of what curves do; of .7 of what noise stays within
 before anything is smoothed, below which a flat line may hide anything; of .8 of the largest change of
 the line over a cell, as what is between cells is not seen; and of curves, in the outer cells, beyond
 whose middle nothing is seen, of twice the root mean square of these changes.
@@ -65,7 +65,7 @@ COUNTS = 1000
 TOGETHER = 600
 # Factors of the half-width under rich components and of changes in the outer cells, of coefficients and
 # of curves; of what noise stays within, and of changes over a cell.
-OF_RICH, OF_ENDS, OF_NOISE, OF_CHANGES = (0.75, 1.0), (0.0, 2.0), 0.7, 0.8
+OF_RICH, OF_ENDS, OF_NOISE, OF_CHANGES = (0.7, 1.0), (0.0, 2.0), 0.7, 0.8
 
 
 @dataclass(frozen=True, eq=False)

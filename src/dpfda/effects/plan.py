@@ -163,7 +163,7 @@ def cells_of_effects(points: int, strength: float) -> int:
     Examples
     --------
     >>> [cells_of_effects(100, strength) for strength in (1, 300, 1000, 2000, 5000)]
-    [3, 6, 10, 22, 100]
+    [3, 8, 16, 28, 100]
     """
     of_a_mean = number_of_cells(points, strength, grown=False)
     if number_of_cells(points, strength / EVERY, grown=False) == points:
