@@ -227,14 +227,13 @@ class Effects:
         cells, outer = len(self.cells), OF_ENDS[of_curve]
         changes = np.hypot(OF_CHANGES * differences(line, cells, 1), outer * ends(line, cells))
         half = np.sqrt(rich**2 + noise**2 + (within * changes[places]) ** 2)
-        return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
+        return np.asarray(np.interp(self.grid, self.widths[0].posterior.model.times[places], half))
 
     def _noise_reach(self, form: Floats, level: float, simultaneous: bool) -> float:
         """What the noise of a combination (P,) stays within before smoothing, in all cells or in one."""
         tables = self._tables(COUNTS)
         weights = self._solved(form, tables) @ self.corners.design.T
-        found = np.einsum("dr,drk->dk", weights, tables[:, :, self._split :])
-        errors = np.abs(found - form @ self.raw)
+        errors = np.abs(np.einsum("dr,drk->dk", weights, tables[:, :, self._split :]) - form @ self.raw)
         return float(np.quantile(errors.max(axis=1) if simultaneous else errors, level))
 
     def _drawn(self, form: Floats) -> Floats:
