@@ -26,10 +26,11 @@ taken together under that law (`dpfda.estimates.box_law`); their components keep
 where that is public, and no eigenvalue is taken for less than its noise. Curves that the coefficients
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
-is widest where few units tell the terms apart. The half-width is the root of the sum of three squares:
-of .6 of what coefficients so drawn stay within, .7 of what curves do; of .7 and .9 of what noise stays
-within before anything is smoothed, below which a flat line may hide anything; and of .8 of the largest
-change of the line over a cell, as what is between cells is not seen.
+is widest where few units tell the terms apart. The half-width is the root of the sum of squares: of
+.7 of what coefficients so drawn stay within, all of what curves do; of .7 of what noise stays within
+before anything is smoothed, below which a flat line may hide anything; of .8 of the largest change of
+the line over a cell, as what is between cells is not seen; and of curves, in the outer cells, beyond
+whose middle nothing is seen, of twice the root mean square of these changes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from dpfda.estimates.box_law import as_normal, scale_of
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, CurvePosterior
 from dpfda.estimates.draws import Forms, spread
 from dpfda.estimates.histospline import nearest_shares
-from dpfda.estimates.widths import Widths, check_offered, differences
+from dpfda.estimates.widths import Widths, check_offered, differences, ends
 from dpfda.noise import NoiseLaw
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats
@@ -62,9 +63,9 @@ KEY, DRAWN = 1000, 0.99
 COUNTS = 1000
 # The law of the boxes is followed for so many numbers of a table: time grows with their cube.
 TOGETHER = 600
-# Factors of the half-width under rich components and of what noise stays within, of coefficients and of
-# curves; and of changes over a cell.
-OF_RICH, OF_NOISE, OF_CHANGES = (0.6, 0.7), (0.7, 0.9), 0.8
+# Factors of the half-width under rich components and of changes in the outer cells, of coefficients and
+# of curves; of what noise stays within, and of changes over a cell.
+OF_RICH, OF_ENDS, OF_NOISE, OF_CHANGES = (0.7, 1.0), (0.0, 2.0), 0.7, 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,17 +223,17 @@ class Effects:
         apart = np.clip(self._drawn(form), -most, most) - line[places]
         of_curve = int(form[0] != 0)
         rich = OF_RICH[of_curve] * spread([apart], level, simultaneous)
-        noise = OF_NOISE[of_curve] * self._noise_reach(form, level, simultaneous)
-        changes = OF_CHANGES * within * differences(line, len(self.cells), 1)[places]
-        half = np.sqrt(rich**2 + noise**2 + changes**2)
-        return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
+        noise = OF_NOISE * self._noise_reach(form, level, simultaneous)
+        cells, outer = len(self.cells), OF_ENDS[of_curve]
+        changes = np.hypot(OF_CHANGES * differences(line, cells, 1), outer * ends(line, cells))
+        half = np.sqrt(rich**2 + noise**2 + (within * changes[places]) ** 2)
+        return np.asarray(np.interp(self.grid, self.widths[0].posterior.model.times[places], half))
 
     def _noise_reach(self, form: Floats, level: float, simultaneous: bool) -> float:
         """What the noise of a combination (P,) stays within before smoothing, in all cells or in one."""
         tables = self._tables(COUNTS)
         weights = self._solved(form, tables) @ self.corners.design.T
-        found = np.einsum("dr,drk->dk", weights, tables[:, :, self._split :])
-        errors = np.abs(found - form @ self.raw)
+        errors = np.abs(np.einsum("dr,drk->dk", weights, tables[:, :, self._split :]) - form @ self.raw)
         return float(np.quantile(errors.max(axis=1) if simultaneous else errors, level))
 
     def _drawn(self, form: Floats) -> Floats:

@@ -37,7 +37,7 @@ SUMMARY = "regression of curves on covariates"
 # Effects are smaller and smoother than means, and want the cells of means of so many times fewer units,
 # where units are few; but so many at least. Where a mean of EVERY times fewer units has every point as
 # a cell, short cycles may need them.
-FEWER, FEWEST, EVERY = 4.0, 6, 1.5
+FEWER, FEWEST, EVERY = 2.5, 6, 1.5
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
 # Ordinary effects are half of an ordinary curve each, so many times as large; curves and effects are
@@ -163,7 +163,7 @@ def cells_of_effects(points: int, strength: float) -> int:
     Examples
     --------
     >>> [cells_of_effects(100, strength) for strength in (1, 300, 1000, 2000, 5000)]
-    [3, 6, 10, 22, 100]
+    [3, 6, 14, 26, 100]
     """
     of_a_mean = number_of_cells(points, strength, grown=False)
     if number_of_cells(points, strength / EVERY, grown=False) == points:

@@ -47,8 +47,8 @@ from dpfda.views import Curve
 
 # How often the default band was seen to hold.
 HELD = (
-    ". On 34 sets of curves with smooth and rough effects it held in 90 to 100 of 100, where effects "
-    "have the curves' own shapes in 91 to 100"
+    ". On 34 sets of curves, with smooth and rough effects and such as have the curves' own shapes, it "
+    "held in 90 to 99 of 100"
 )
 
 

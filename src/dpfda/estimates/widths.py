@@ -345,10 +345,10 @@ def _less(cells: int) -> float:
 
 def _changes(line: Floats, cells: int) -> Floats:
     """What changes of a line (N,) over a cell count for: more in the outer cells."""
-    return np.asarray(OF_CHANGES * (differences(line, cells, 1) + OUTER * _ends(line, cells)))
+    return np.asarray(OF_CHANGES * (differences(line, cells, 1) + OUTER * ends(line, cells)))
 
 
-def _ends(line: Floats, cells: int) -> Floats:
+def ends(line: Floats, cells: int) -> Floats:
     """Root mean square (N,) of changes over a cell, in the first and the last cell alone."""
     return np.asarray(np.sqrt(np.mean(differences(line, cells, 1) ** 2)) * _outer(line.size, cells))
 
