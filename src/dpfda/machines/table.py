@@ -143,7 +143,7 @@ class PredictorPlan(CornersPlan[TablePredictor]):
 
     @property
     def noise_words(self) -> str:
-        return super().noise_words.replace("on", "on at most", 1)
+        return self.table.described.replace("on", "on at most", 1)
 
     @property
     def _empty(self) -> PooledMean:
@@ -263,7 +263,7 @@ def predictor_plan(
     words = {
         "summary": f"{task} function",
         "bound": BOUND.format(unit=unit),
-        "basis": f"{cells.describe()}, of equal shares of inputs by a first look",
+        "basis": f"{cells.describe().replace('equal ', '')}, whose edges follow from a first look",
     }
     tuning = {"name": NAME, "cells": list(cells.shape)}
     numbers = count * LOOKED + cells.size * (labels or CORNERS.size)
@@ -273,8 +273,8 @@ def predictor_plan(
     fine = CellGrid.regular(sides, [(0.0, 1.0)] * count)
     for edges in in_units(inputs, [np.arange(side + 1) for side in sides], fine):
         if np.any(np.diff(edges) <= 0):
-            words = f"be so far apart that floats tell {edges.size - 1} cells between them apart"
-            raise ParameterError("bounds", words, "others", "Subtract a public number from the input.")
+            apart = f"be so far apart that floats tell {edges.size - 1} cells between them apart"
+            raise ParameterError("bounds", apart, "others", "Subtract a public number from the input.")
     center, half = target or (0.5, 0.5)
     about: Mapping[str, object] = read_labels(settings.domain.labels)
     bounds = (center - half, center + half)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.grids import product_points
+from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
@@ -40,6 +40,8 @@ BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}
 SEEN = 2.0
 # So few cells along a side that units fill say nothing of how a function bends between them.
 FEW = 2.5
+# Bands are wider by this power of the width of a cell over that of most.
+OF_WIDE = 1 / 3
 # Inputs at which the band is averaged.
 EVENLY = 1000
 COVERS = "sampling with the variance from the same noisy numbers"
@@ -127,7 +129,7 @@ class TablePredictor(Predictor, OfShares):
     @cached_property
     def _persons(self) -> Floats:
         """Noisy numbers (C, J) of units."""
-        return self.shares.counts[self._looked :].reshape(-1, self._corners) / self._rest
+        return frozen(self.shares.counts[self._looked :].reshape(-1, self._corners) / self._rest)
 
     @cached_property
     def _scales(self) -> tuple[Scale, ...]:
@@ -224,7 +226,7 @@ class TablePredictor(Predictor, OfShares):
         often it holds was measured: `docs/appendix/kernel_machines.md`.
         """
         each = asked.level ** (1 / len(self._estimates)) if asked.simultaneous else asked.level
-        halves = [estimate.half_widths(each, asked.simultaneous) for estimate in self._estimates]
+        halves = [e.half_widths(each, asked.simultaneous) * self._wider for e in self._estimates]
         half = 2 * self.half_width * self._carried(halves, self._points(at))
         line = self(at)
         half = half if self._several else half[:, 0]
@@ -240,6 +242,16 @@ class TablePredictor(Predictor, OfShares):
             for (low, high), scale in zip(self.domain_range, self._scales, strict=True)
         )
         return product_points([*axes])
+
+    @property
+    def _wider(self) -> Floats:
+        """How much wider bands are (N,) in cells that are wide, in which records may lie at one end."""
+        found, grid = np.ones(1), self._estimates[0].grid
+        for axis in self.cells.edges:
+            widths = np.diff(axis)
+            near = np.interp(grid * widths.size - 0.5, np.arange(widths.size), widths)
+            found = np.outer(found, np.maximum(near / np.median(widths), 1.0) ** OF_WIDE).ravel()
+        return found
 
     def _even(self, points: Floats) -> Integers:
         # As often as records have such inputs: where there are none the band says nothing of them.
