@@ -31,7 +31,7 @@ from dpfda.estimates.pooled import CORNERS, EVEN, PooledMean, ordinary_tables, t
 from dpfda.machines.table_release import BOUND, LOOKED, MOST_INPUTS, PARTS, TablePredictor
 from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import Certificate
@@ -51,22 +51,26 @@ LEAST_FILLED = 0.005
 # Places along one input, or along each of two, where edges of cells may be, at least.
 PLACES = (8192, 128)
 # Cells are equally likely by a mixture of the law that the look says and an even one. This has the part
-# (f / .35)^2, f being the part of the bounds that inputs fill, but at least a tenth.
-EVEN_FROM, LEAST_EVEN = 0.35, 0.1
+# (f / .35)^2, of two inputs (f / .7)^2, f being the part of its bounds that an input fills, but at least
+# a tenth.
+EVEN_FROM, LEAST_EVEN = (0.35, 0.7), 0.1
 
 
-def places_for(look: Floats, variance: float, size: float, cells: int, places: int) -> Integers:
+def places_for(
+    look: Floats, variance: float, size: float, even_from: float, cells: int, places: int
+) -> Integers:
     """Which of public places 0, 1, .. are edges of cells, at most so many: by a look.
 
     look: array (128,). Noisy shares of units in equal cells.
     variance: Of its noise.
     size: Number of units.
+    even_from: Cells are equal where inputs fill this part of the bounds, or more.
     """
     grid = CellGrid.regular(look.size, (0.0, 1.0))
     smoother = adaptive_smoother(grid, look, variance, size)
     law = nearest_probabilities(smoother.cell_shares(smoother.coefficients(look)))
     filled = 1 / (look.size * float(np.sum(law**2)))
-    even = min(max((filled / EVEN_FROM) ** 2, LEAST_EVEN), 1.0)
+    even = min(max((filled / even_from) ** 2, LEAST_EVEN), 1.0)
     below = np.cumsum(np.append(0.0, (1 - even) * law + even / look.size))
     ends = np.interp(np.linspace(0.0, 1.0, cells + 1), below / below[-1], grid.edges[0])
     return np.unique(np.rint(places * ends).astype(np.int64))
@@ -170,9 +174,10 @@ class PredictorPlan(CornersPlan[TablePredictor]):
 
     def _between(self, looks: Iterable[Floats]) -> list[Integers]:
         """Places of edges along each input, by noisy shares of units."""
-        variance = (PARTS * self.table.deviation / self.designed) ** 2
+        size, even_from = float(self.designed), EVEN_FROM[self.cells.dimensions - 1]
+        known = (PARTS * self.table.deviation / size) ** 2, size, even_from
         return [
-            places_for(look, variance, float(self.designed), *counts)
+            places_for(look, *known, *counts)
             for look, *counts in zip(looks, self.cells.shape, self.fine.shape, strict=False)
         ]
 
@@ -213,7 +218,7 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         if self.labels:
             targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
         part, count = UNIT // PARTS, self.cells.dimensions
-        found = Observations(codes, self.inputs.scaled(values), targets, usable, units)
+        found = Observations(codes, self.inputs.scaled(doubles(values)), targets, usable, units)
         shares, coarse = [], CellGrid.regular(LOOKED, (0.0, 1.0))
         for column in found.times.T:
             alone = replace(found, times=column, values=np.zeros(column.size))

@@ -36,6 +36,9 @@ MOST_INPUTS = 2
 # For each input one of so many parts of a unit counts in a first look, in so many equal cells.
 PARTS, LOOKED = 32, 128
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
+FOLLOWED = (
+    "where cells lie follows from a first look at the inputs, in which a part of each {unit} counts"
+)
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
 # So few cells along a side that units fill say nothing of how a function bends between them.
@@ -298,6 +301,7 @@ class TablePredictor(Predictor, OfShares):
             noise=f"{self.cells.describe()}, each in {self._corners} parts, {self._noise_words}",
             units=used_units(self),
             first=self._crowded(),
+            bounded=[FOLLOWED.format(unit=self.unit)] if self._looked else [],
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
