@@ -294,14 +294,15 @@ class TablePredictor(Predictor, OfShares):
         return Stated(
             f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
             f"over their records. Random noise was added to the number of {several(self.unit)} in each "
-            "cell of inputs and targets; what follows is made of these noisy numbers.",
+            "cell of inputs and targets; what follows is made of these noisy numbers."
+            + f" Where cells lie follows from a first look at the inputs, in which a part of each "
+            f"{self.unit} counts." * bool(self._looked),
             uses="be evaluated at any point, drawn, copied and mailed",
             noised=False,
             public=self._public,
             noise=f"{self.cells.describe()}, each in {self._corners} parts, {self._noise_words}",
             units=used_units(self),
             first=self._crowded(),
-            bounded=[FOLLOWED.format(unit=self.unit)] if self._looked else [],
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
