@@ -9,11 +9,11 @@ sum is at most w = 2^20, whatever its records are. The table of all units moves 
 `dpfda.noise.shares`, as for means of curves that were observed here and there
 (`dpfda.spine.pooled_curves`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
 
-**Two turns.** A unit of k records gives 1 / (32 k) of each to a first look, for each of d inputs a
-histogram of 128 equal cells; its other 1 - d / 32 go, as above, to corners of very many fine cells. The
-look is told first, with noise. By the law that it says cells of the table are made of fine cells, and
-told with noise of the same scale. A unit's numbers of both turns are not negative, and whichever cells
-the look leads to their sum is at most w: so both together cost what one table does
+**Two turns**, where units are many. A unit of k records gives 1 / (32 k) of each to a first look, for
+each of d inputs a histogram of 128 equal cells; its other 1 - d / 32 go, as above, to corners of very
+many fine cells. The look is told first, with noise. By the law that it says cells of the table are made
+of fine cells, and told with noise of the same scale. A unit's numbers of both turns are not negative,
+and whichever cells the look leads to their sum is at most w: so both together cost what one table does
 (`dpfda.publication.tables.ShareTable.publish_in_turn`).
 """
 
@@ -48,6 +48,8 @@ from dpfda.spine.settings import Settings, read_labels
 NAME = "table"
 # The middle half of an input fills no smaller part of its bounds, as a plan is told.
 LEAST_FILLED = 0.005
+# There is a look where units are so many deviations of the noise on their number in a cell.
+SEEN_FROM = 200
 # Places along one input, or along each of two, where edges of cells may be, at least.
 PLACES = (8192, 128)
 # Cells are equally likely by a mixture of the law that the look says and an even one. This has the part
@@ -74,6 +76,11 @@ def places_for(
     below = np.cumsum(np.append(0.0, (1 - even) * law + even / look.size))
     ends = np.interp(np.linspace(0.0, 1.0, cells + 1), below / below[-1], grid.edges[0])
     return np.unique(np.rint(places * ends).astype(np.int64))
+
+
+def looks_for(units: int, deviation: float, inputs: int) -> int:
+    """At how many inputs there is a first look: all or none, by public numbers."""
+    return inputs if units >= SEEN_FROM * deviation else 0
 
 
 def in_units(inputs: InputBox, places: Sequence[Integers], fine: CellGrid) -> tuple[Floats, ...]:
@@ -141,19 +148,25 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         return self.labels or CORNERS.size
 
     @property
+    def _looks(self) -> int:
+        """Number of inputs that are looked at first: all or none."""
+        return looks_for(self.designed, self.table.deviation, self.cells.dimensions)
+
+    @property
     def entries(self) -> int:
         """Number of sums of which the released ones are made."""
-        return self.cells.dimensions * LOOKED + self.fine.size * self._corners
+        return self._looks * LOOKED + self.fine.size * self._corners
 
     @property
     def noise_words(self) -> str:
-        return self.table.described.replace("on", "on at most", 1)
+        said = self.table.described
+        return said.replace("on", "on at most", 1) if self._looks else said
 
     @property
     def _empty(self) -> PooledMean:
         empty = self._of_shape(self.cells.shape, self.labels, self.alone)
         law = replace(self.table, cells=self.cells.size * self._corners).law
-        return replace(empty, noise=law, unit=empty.unit / (1 - self.cells.dimensions / PARTS))
+        return replace(empty, noise=law, unit=empty.unit / (1 - self._looks / PARTS))
 
     def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
         return ordinary_tables(self._empty, LAWS, self._filled, self.span)
@@ -161,8 +174,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     @property
     def _filled(self) -> float:
         """The part of equal cells that the middle half of an input fills, by what a look would say."""
-        if self.filled is None:
-            return EVEN
+        if self.filled is None or not self._looks:
+            return self.filled or EVEN
         ends = 0.5 - self.filled, 0.5 + self.filled
         look = np.diff(np.clip(np.linspace(0, 1, LOOKED + 1), *ends)) / (2 * self.filled)
         (places,) = self._between([look])
@@ -182,15 +195,18 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         ]
 
     def _edges(self, told: Sequence[int]) -> list[Integers]:
-        """The same, by the numbers of the first turn."""
-        looked = self.cells.dimensions * LOOKED
+        """The same, by the numbers of the first turn, if there is one."""
+        if not self._looks:
+            both = zip(self.cells.shape, self.fine.shape, strict=True)
+            return [np.arange(cells + 1) * (places // cells) for cells, places in both]
+        looked = self._looks * LOOKED
         counts = np.array([math.ldexp(float(value), -EXPONENT) for value in told[:looked]])
         return self._between(PARTS / self.designed * counts.reshape(-1, LOOKED))
 
     @property
     def turns(self) -> list[Turn]:
-        """The look, and the table in cells that follow from it."""
-        looked = self.cells.dimensions * LOOKED
+        """The look, if there is one, and the table in cells that follow from it."""
+        looked = self._looks * LOOKED
         times = np.arange(self.entries) < looked
 
         def cells(told: tuple[int, ...]) -> Integers:
@@ -201,10 +217,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
             corners = np.add.outer(number * self._corners, np.arange(self._corners)).ravel()
             return np.append(np.zeros(looked, dtype=np.int64), corners)
 
-        return [
-            Turn(times.astype(np.int64), lambda told: np.arange(self.entries)),
-            Turn((~times).astype(np.int64), cells),
-        ]
+        look = Turn(times.astype(np.int64), lambda told: np.arange(self.entries))
+        return [*[look][: self._looks], Turn((~times).astype(np.int64), cells)]
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
         """Charge, draw, add: the look, and the table."""
@@ -217,13 +231,13 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         bounds = None if self.labels else (-1.0, 1.0)
         if self.labels:
             targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
-        part, count = UNIT // PARTS, self.cells.dimensions
+        part, looks = UNIT // PARTS, self._looks
         found = Observations(codes, self.inputs.scaled(doubles(values)), targets, usable, units)
         shares, coarse = [], CellGrid.regular(LOOKED, (0.0, 1.0))
-        for column in found.times.T:
+        for column in found.times.T[:looks]:
             alone = replace(found, times=column, values=np.zeros(column.size))
             shares += alone.shares(coarse, None, part, 1)
-        shares += found.shares(self.fine, bounds, UNIT - count * part, self._corners)
+        shares += found.shares(self.fine, bounds, UNIT - looks * part, self._corners)
         return IntegerSum(self.entries).add_totals(shares, units)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
@@ -265,13 +279,16 @@ def predictor_plan(
     ends = zip(inputs.lower.tolist(), inputs.upper.tolist(), strict=True)
     cells = CellGrid.regular(table_cells(float(units), deviation, count), list(ends))
     task = "regression" if functions is None else "classification"
+    looks, basis = looks_for(units, deviation, count), cells.describe()
+    if looks:
+        basis = f"{basis.replace('equal ', '')}, whose edges follow from a first look"
     words = {
         "summary": f"{task} function",
         "bound": BOUND.format(unit=unit),
-        "basis": f"{cells.describe().replace('equal ', '')}, whose edges follow from a first look",
+        "basis": basis,
     }
     tuning = {"name": NAME, "cells": list(cells.shape)}
-    numbers = count * LOOKED + cells.size * (labels or CORNERS.size)
+    numbers = looks * LOOKED + cells.size * (labels or CORNERS.size)
     table = ShareTable(numbers, guarantee, relation, unit, size, "auto", words, tuning)
     # Equal cells are made of them too.
     sides = [side * -(-PLACES[count - 1] // side) for side in cells.shape]
