@@ -293,13 +293,16 @@ class TestFunctions:
         assert fact.half_width < all_over / 1.5
 
     def test_pictures_are_faded_where_no_records_are(self) -> None:
-        rng = np.random.default_rng(4)
-        points = rng.uniform(0, 0.5, (4000, 2))
-        sides = np.where(points[:, 0] > 0.25, "yes", "no")
-        release = classifier(2.0).fit(points, sides).release_
-        faded = release.view().faded
-        assert faded[70:, 70:].mean() > 0.8
-        assert faded[5:55, 5:55].mean() < 0.4
+        rng, known = np.random.default_rng(4), []
+        for _ in range(9):
+            points = rng.uniform(0, 0.5, (4000, 2))
+            sides = np.where(points[:, 0] > 0.25, "yes", "no")
+            release = classifier(2.0).fit(points, sides).release_
+            faded = release.view().faded
+            assert faded[70:, 70:].mean() > 0.8
+            known.append(faded[5:55, 5:55].mean())
+        # Two of 16 were above it: five of nine are by chance in .004.
+        assert np.median(known) < 0.4
         assert release.view(None).faded is None
         drawn = release.plot()
         assert drawn.get_title().endswith("where it is pale little is known")
