@@ -48,6 +48,8 @@ from dpfda.spine.settings import Settings, read_labels
 NAME = "table"
 # The middle half of an input fills no smaller part of its bounds, as a plan is told.
 LEAST_FILLED = 0.005
+# So many looks a plan tries.
+TRIED = 9
 # There is a look where units are so many deviations of the noise on their number in a cell.
 SEEN_FROM = 200
 # Places along one input, or along each of two, where edges of cells may be, at least.
@@ -178,9 +180,13 @@ class PredictorPlan(CornersPlan[TablePredictor]):
             return self.filled or EVEN
         ends = 0.5 - self.filled, 0.5 + self.filled
         look = np.diff(np.clip(np.linspace(0, 1, LOOKED + 1), *ends)) / (2 * self.filled)
-        (places,) = self._between([look])
-        at = np.interp(ends, places / places[-1], np.linspace(0.0, 1.0, places.size))
-        return min(EVEN, float(at[1] - at[0]) / 2)
+        noise = np.random.Generator(np.random.Philox(key=40)).standard_normal((TRIED, LOOKED))
+        placed = []
+        for each in look + PARTS * self.table.deviation / self.designed * noise:
+            (places,) = self._between([each])
+            at = np.interp(ends, places / places[-1], np.linspace(0.0, 1.0, places.size))
+            placed.append(at[1] - at[0])
+        return min(EVEN, float(np.median(placed)) / 2)
 
     def _counted(self, made: PooledMean) -> Floats:
         return made.seen_at
