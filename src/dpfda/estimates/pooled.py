@@ -391,7 +391,7 @@ class SurfaceModel(CurveModel):
     """
 
     looks: ClassVar[int] = 10**6
-    alone: ClassVar[tuple[str, float]] = ("line", 1.25)
+    alone: ClassVar[tuple[str, float]] = ("line", 1.06)
     in_one_order: ClassVar[bool] = False
 
     @cached_property

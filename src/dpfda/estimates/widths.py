@@ -28,7 +28,8 @@ the cells, in deviations, and D, in the outer cells alone, the largest change of
 of many cells the line is smooth over several; and near an end a function may be steeper than beside.
 Units may fill few of the cells, and what the function does within one is in the deviation s of a value
 there: with m_c the shares of units in cells, 4 s sum_c m_c^2 is added, squares to squares, and half of
-it at a single point. Over two variables the rest is 1.25 R.
+it at a single point. Over two variables the rest is
+1.06 (1 + .6 p) max(1, x / 2)^(1/2) R.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
@@ -150,6 +151,7 @@ class Widths:
         apart = self._from_line(*MIXTURES[mixture], level, 0)
         half = np.interp(model.times, looked, spread([apart], level, simultaneous))
         within = WITHIN * (1 + simultaneous) * deviations / filled_cells(model.forms)
+        factor *= (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
         if not model.in_one_order:
             return np.asarray(np.hypot(factor * half, within))
         masses = np.maximum(model.forms.sum(axis=1), 1e-12)
@@ -160,8 +162,7 @@ class Widths:
         noise, line = OF_OWN * np.minimum(reach, 0.5)[own], self.posterior.line
         ends = OUTER * differences(line, cells, 1) * _outer(line.size, cells)
         half = np.sqrt(half**2 + noise**2 + (OF_SECOND * differences(line, cells, 2)) ** 2 + ends**2)
-        rougher = (1 + OF_ROUGH * self.roughness) * max(1.0, self._left / BY_CHANCE) ** 0.5
-        half *= factor * cells**BY_CELLS * rougher
+        half *= factor * cells**BY_CELLS
         return np.asarray(np.hypot(half, within))
 
     @cached_property

@@ -8,29 +8,38 @@ sum is at most w = 2^20, whatever its records are. The table of all units moves 
 2^(1/2) w in l2, when one unit takes the place of another, and by w when one comes or goes:
 `dpfda.noise.shares`, as for means of curves that were observed here and there
 (`dpfda.spine.pooled_curves`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
+
+**Two turns**, where units are many. A unit of k records gives 1 / (32 k) of each to a first look, for
+each of d inputs a histogram of 128 equal cells; its other 1 - d / 32 go, as above, to corners of very
+many fine cells. The look is told first, with noise. By the law that it says cells of the table are made
+of fine cells, and told with noise of the same scale. A unit's numbers of both turns are not negative,
+and whichever cells the look leads to their sum is at most w: so both together cost what one table does
+(`dpfda.publication.tables.ShareTable.publish_in_turn`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
+from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.estimates.pooled import CORNERS, EVEN, PooledMean, ordinary_tables, table_cells
-from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
-from dpfda.noise.shares import UNIT
+from dpfda.machines.table_release import BOUND, LOOKED, MOST_INPUTS, PARTS, TablePredictor
+from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication import planner, stamp
 from dpfda.publication.planners import ORDINARY
-from dpfda.publication.tables import LAWS, CornersPlan, ShareTable
+from dpfda.publication.tables import LAWS, CornersPlan, ShareTable, Turn
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
 from dpfda.releases.shares import NoisyShares
@@ -39,6 +48,50 @@ from dpfda.spine.settings import Settings, read_labels
 NAME = "table"
 # The middle half of an input fills no smaller part of its bounds, as a plan is told.
 LEAST_FILLED = 0.005
+# So many looks a plan tries.
+TRIED = 9
+# There is a look where units are so many deviations of the noise on their number in a cell.
+SEEN_FROM = 200
+# Places along one input, or along each of two, where edges of cells may be, at least.
+PLACES = (8192, 128)
+# Cells are equally likely by a mixture of the law that the look says and an even one. This has the part
+# (f / .35)^2, of two inputs (f / .7)^2, f being the part of its bounds that an input fills, but at least
+# a tenth.
+EVEN_FROM, LEAST_EVEN = (0.35, 0.7), 0.1
+
+
+def places_for(
+    look: Floats, variance: float, size: float, even_from: float, cells: int, places: int
+) -> Integers:
+    """Which of public places 0, 1, .. are edges of cells, at most so many: by a look.
+
+    look: array (128,). Noisy shares of units in equal cells.
+    variance: Of its noise.
+    size: Number of units.
+    even_from: Cells are equal where inputs fill this part of the bounds, or more.
+    """
+    grid = CellGrid.regular(look.size, (0.0, 1.0))
+    smoother = adaptive_smoother(grid, look, variance, size)
+    law = nearest_probabilities(smoother.cell_shares(smoother.coefficients(look)))
+    filled = 1 / (look.size * float(np.sum(law**2)))
+    even = min(max((filled / even_from) ** 2, LEAST_EVEN), 1.0)
+    below = np.cumsum(np.append(0.0, (1 - even) * law + even / look.size))
+    ends = np.interp(np.linspace(0.0, 1.0, cells + 1), below / below[-1], grid.edges[0])
+    return np.unique(np.rint(places * ends).astype(np.int64))
+
+
+def looks_for(units: int, deviation: float, inputs: int) -> int:
+    """At how many inputs there is a first look: all or none, by public numbers."""
+    return inputs if units >= SEEN_FROM * deviation else 0
+
+
+def in_units(inputs: InputBox, places: Sequence[Integers], fine: CellGrid) -> tuple[Floats, ...]:
+    """Edges along each input, in its units, from numbers of fine cells below them."""
+    edges = []
+    for low, high, below, count in zip(inputs.lower, inputs.upper, places, fine.shape, strict=True):
+        edges.append(low + (high - low) * (below / count))
+        edges[-1][[0, -1]] = low, high
+    return tuple(edges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +101,10 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     Parameters
     ----------
     cells : CellGrid
-        Of the inputs.
+        Of the inputs, where these are even over their bounds.
+    fine : CellGrid
+        Those that cells are made of, of inputs scaled to [0, 1].
+    inputs : InputBox
     labels : int
         Number of classes; 0 of a regression.
     classes : tuple
@@ -61,6 +117,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     """
 
     cells: CellGrid
+    fine: CellGrid
+    inputs: InputBox
     labels: int = 0
     classes: tuple[object, ...] = field(default=())
     alone: bool = True
@@ -88,34 +146,110 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         return self.table.words["summary"]
 
     @property
+    def _corners(self) -> int:
+        return self.labels or CORNERS.size
+
+    @property
+    def _looks(self) -> int:
+        """Number of inputs that are looked at first: all or none."""
+        return looks_for(self.designed, self.table.deviation, self.cells.dimensions)
+
+    @property
     def entries(self) -> int:
-        """Number of released sums."""
-        return self.cells.size * (self.labels or CORNERS.size)
+        """Number of sums of which the released ones are made."""
+        return self._looks * LOOKED + self.fine.size * self._corners
+
+    @property
+    def noise_words(self) -> str:
+        said = self.table.described
+        return said.replace("on", "on at most", 1) if self._looks else said
 
     @property
     def _empty(self) -> PooledMean:
-        return self._of_shape(self.cells.shape, self.labels, self.alone)
+        empty = self._of_shape(self.cells.shape, self.labels, self.alone)
+        law = replace(self.table, cells=self.cells.size * self._corners).law
+        return replace(empty, noise=law, unit=empty.unit / (1 - self._looks / PARTS))
 
     def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
-        return ordinary_tables(self._empty, LAWS, self.filled or EVEN, self.span)
+        return ordinary_tables(self._empty, LAWS, self._filled, self.span)
+
+    @property
+    def _filled(self) -> float:
+        """The part of equal cells that the middle half of an input fills, by what a look would say."""
+        if self.filled is None or not self._looks:
+            return self.filled or EVEN
+        ends = 0.5 - self.filled, 0.5 + self.filled
+        look = np.diff(np.clip(np.linspace(0, 1, LOOKED + 1), *ends)) / (2 * self.filled)
+        noise = np.random.Generator(np.random.Philox(key=40)).standard_normal((TRIED, LOOKED))
+        placed = []
+        for each in look + PARTS * self.table.deviation / self.designed * noise:
+            (places,) = self._between([each])
+            at = np.interp(ends, places / places[-1], np.linspace(0.0, 1.0, places.size))
+            placed.append(at[1] - at[0])
+        return min(EVEN, float(np.median(placed)) / 2)
 
     def _counted(self, made: PooledMean) -> Floats:
         return made.seen_at
 
+    def _between(self, looks: Iterable[Floats]) -> list[Integers]:
+        """Places of edges along each input, by noisy shares of units."""
+        size, even_from = float(self.designed), EVEN_FROM[self.cells.dimensions - 1]
+        known = (PARTS * self.table.deviation / size) ** 2, size, even_from
+        return [
+            places_for(look, *known, *counts)
+            for look, *counts in zip(looks, self.cells.shape, self.fine.shape, strict=False)
+        ]
+
+    def _edges(self, told: Sequence[int]) -> list[Integers]:
+        """The same, by the numbers of the first turn, if there is one."""
+        if not self._looks:
+            both = zip(self.cells.shape, self.fine.shape, strict=True)
+            return [np.arange(cells + 1) * (places // cells) for cells, places in both]
+        looked = self._looks * LOOKED
+        counts = np.array([math.ldexp(float(value), -EXPONENT) for value in told[:looked]])
+        return self._between(PARTS / self.designed * counts.reshape(-1, LOOKED))
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The look, if there is one, and the table in cells that follow from it."""
+        looked = self._looks * LOOKED
+        times = np.arange(self.entries) < looked
+
+        def cells(told: tuple[int, ...]) -> Integers:
+            place = np.indices(self.fine.shape).reshape(self.fine.dimensions, -1)
+            number = np.zeros(self.fine.size, dtype=np.int64)
+            for edges, along in zip(self._edges(told), place, strict=True):
+                number = number * (edges.size - 1) + np.searchsorted(edges[1:-1], along, "right")
+            corners = np.add.outer(number * self._corners, np.arange(self._corners)).ravel()
+            return np.append(np.zeros(looked, dtype=np.int64), corners)
+
+        look = Turn(times.astype(np.int64), lambda told: np.arange(self.entries))
+        return [*[look][: self._looks], Turn((~times).astype(np.int64), cells)]
+
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
+        """Charge, draw, add: the look, and the table."""
+        return self.assemble(*self.table.publish_in_turn(total, self.turns, paying=paying))
+
     def total(
         self, values: Cells, targets: Floats, usable: Flags, codes: Integers, units: int
     ) -> IntegerSum:
-        """The private sum of all units' shares; targets as in `Labelled`."""
+        """The private sum of all units' shares, those of the look first; targets as in `Labelled`."""
         bounds = None if self.labels else (-1.0, 1.0)
         if self.labels:
             targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
-        found = Observations(codes, values, targets, usable, units)
-        shares = found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size)
+        part, looks = UNIT // PARTS, self._looks
+        found = Observations(codes, self.inputs.scaled(doubles(values)), targets, usable, units)
+        shares, coarse = [], CellGrid.regular(LOOKED, (0.0, 1.0))
+        for column in found.times.T[:looks]:
+            alone = replace(found, times=column, values=np.zeros(column.size))
+            shares += alone.shares(coarse, None, part, 1)
+        shares += found.shares(self.fine, bounds, UNIT - looks * part, self._corners)
         return IntegerSum(self.entries).add_totals(shares, units)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
         about = {**self.about, **stamp()}
-        made = self.cells, self.bounds, self.classes, self.alone
+        edges = in_units(self.inputs, self._edges(noisy.noisy), self.fine)
+        made = CellGrid.from_edges(edges), self.bounds, self.classes, self.alone
         return TablePredictor(noisy, *made, certificate, about)
 
 
@@ -151,11 +285,24 @@ def predictor_plan(
     ends = zip(inputs.lower.tolist(), inputs.upper.tolist(), strict=True)
     cells = CellGrid.regular(table_cells(float(units), deviation, count), list(ends))
     task = "regression" if functions is None else "classification"
-    words = {"summary": f"{task} function", "bound": BOUND.format(unit=unit), "basis": cells.describe()}
+    looks, basis = looks_for(units, deviation, count), cells.describe()
+    if looks:
+        basis = f"{basis.replace('equal ', '')}, whose edges follow from a first look"
+    words = {
+        "summary": f"{task} function",
+        "bound": BOUND.format(unit=unit),
+        "basis": basis,
+    }
     tuning = {"name": NAME, "cells": list(cells.shape)}
-    table = ShareTable(
-        cells.size * (labels or CORNERS.size), guarantee, relation, unit, size, "auto", words, tuning
-    )
+    numbers = looks * LOOKED + cells.size * (labels or CORNERS.size)
+    table = ShareTable(numbers, guarantee, relation, unit, size, "auto", words, tuning)
+    # Equal cells are made of them too.
+    sides = [side * -(-PLACES[count - 1] // side) for side in cells.shape]
+    fine = CellGrid.regular(sides, [(0.0, 1.0)] * count)
+    for edges in in_units(inputs, [np.arange(side + 1) for side in sides], fine):
+        if np.any(np.diff(edges) <= 0):
+            apart = f"be so far apart that floats tell {edges.size - 1} cells between them apart"
+            raise ParameterError("bounds", apart, "others", "Subtract a public number from the input.")
     center, half = target or (0.5, 0.5)
     about: Mapping[str, object] = read_labels(settings.domain.labels)
     bounds = (center - half, center + half)
@@ -166,4 +313,4 @@ def predictor_plan(
         most = "be positive, and at most the distance between the bounds"
         span = real(span, "span", math.nextafter(0, 1), 2 * half, most) / (2 * half)
     known = not grouped, filled, span
-    return PredictorPlan(table, bounds, about, units, cells, labels, classes, *known)
+    return PredictorPlan(table, bounds, about, units, cells, fine, inputs, labels, classes, *known)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid
+from dpfda.bases.grids import frozen, product_points
+from dpfda.bases.scales import Scale
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
 from dpfda.estimates.widths import filled_cells
 from dpfda.machines.predictor import FADED, Predictor
+from dpfda.noise import NoiseLaw
+from dpfda.noise.protocol import ScaledLaw
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -29,11 +33,18 @@ from dpfda.releases.published import as_given
 from dpfda.releases.shares import NoisyShares, OfShares, used_units
 
 MOST_INPUTS = 2
+# For each input one of so many parts of a unit counts in a first look, in so many equal cells.
+PARTS, LOOKED = 32, 128
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
+FOLLOWED = (
+    "where cells lie follows from a first look at the inputs, in which a part of each {unit} counts"
+)
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
 # So few cells along a side that units fill say nothing of how a function bends between them.
 FEW = 2.5
+# Bands are wider by this power of the width of a cell over that of most.
+OF_WIDE = 1 / 3
 # Inputs at which the band is averaged.
 EVENLY = 1000
 COVERS = "sampling with the variance from the same noisy numbers"
@@ -50,9 +61,10 @@ class TablePredictor(Predictor, OfShares):
     Parameters
     ----------
     shares : NoisyShares
-        The mechanism's output: for each cell of inputs and each corner of targets, or class.
+        The mechanism's output: the look at each input, if there was one; then for each cell of inputs
+        and each corner of targets, or class.
     cells : CellGrid
-        Public equal cells of the inputs, in their units.
+        Of the inputs, in their units: equal ones where there was no look.
     bounds : (float, float)
         Public bounds of the target; 0 and 1 for classes.
     classes : tuple
@@ -98,13 +110,35 @@ class TablePredictor(Predictor, OfShares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fits = len(self.shares.noisy) == self.cells.size * self._corners and self.cells.is_regular
+        equal = self._looked == 0 and self.cells.is_regular
+        fits = equal or self._looked == LOOKED * self.dimensions
         if not fits or not self.bounds[0] < self.bounds[1] or self.dimensions > MOST_INPUTS:
             raise ParameterError("shares", "be so many a cell, between bounds in order", "others")
 
     @property
     def _corners(self) -> int:
         return len(self.classes) or CORNERS.size
+
+    @property
+    def _looked(self) -> int:
+        """How many numbers are of the look."""
+        return len(self.shares.noisy) - self.cells.size * self._corners
+
+    @property
+    def _rest(self) -> float:
+        """What part of a unit counts in the table."""
+        return 1 - self._looked / (LOOKED * PARTS)
+
+    @cached_property
+    def _persons(self) -> Floats:
+        """Noisy numbers (C, J) of units."""
+        return frozen(self.shares.counts[self._looked :].reshape(-1, self._corners) / self._rest)
+
+    @cached_property
+    def _scales(self) -> tuple[Scale, ...]:
+        """Of each input, scaled to [0, 1]: its cells are equal on it."""
+        edges = ((axis - axis[0]) / (axis[-1] - axis[0]) for axis in self.cells.edges)
+        return tuple(Scale.through(each, (0.0, 1.0)) for each in edges)
 
     @cached_property
     def inputs(self) -> InputBox:
@@ -124,7 +158,7 @@ class TablePredictor(Predictor, OfShares):
     @property
     def size(self) -> float:  # type: ignore[override]
         """Number of units: the public one, or the noisy one."""
-        return self.shares.size
+        return float(self.shares.public_size or max(1.0, float(self._persons.sum())))
 
     @property
     def public_units(self) -> int | None:
@@ -143,15 +177,13 @@ class TablePredictor(Predictor, OfShares):
     @cached_property
     def _estimates(self) -> tuple[PooledMean, ...]:
         """Of the target; of the probability of the second class, or of each."""
-        shares = self.shares
-        unit, table = 2.0**-shares.exponent / shares.size, shares.counts / shares.size
+        shares, size, seen = self.shares, self.size, self._persons / self.size
+        unit = 2.0**-shares.exponent / (self._rest * size)
+        noise = cast("ScaledLaw", shares.noise)
+        law = cast("NoiseLaw", noise.equal(seen.size, noise.scales[0]))
         labels = range(len(self.classes)) if self._several else (1 if self.classes else None,)
         sides = self.cells.shape if self.dimensions > 1 else ()
-        seen = table.reshape(-1, self._corners)
-        return tuple(
-            PooledMean(seen, shares.noise, unit, shares.size, sides, label, self.alone)
-            for label in labels
-        )
+        return tuple(PooledMean(seen, law, unit, size, sides, label, self.alone) for label in labels)
 
     def __call__(self, points: ArrayLike) -> Floats:
         """Values (q,) or (q, C) at points (q, d), or (q,) where d = 1, in the units of the inputs.
@@ -171,7 +203,8 @@ class TablePredictor(Predictor, OfShares):
         """Values (q, k) at points of functions (N,) on the grids of estimates, linear between."""
         from scipy.interpolate import RegularGridInterpolator
 
-        grid, scaled = self._estimates[0].grid, self.inputs.scaled(at)
+        grid, placed = self._estimates[0].grid, zip(self._scales, self.inputs.scaled(at).T, strict=True)
+        scaled = np.stack([scale.positions(column) for scale, column in placed], axis=1)
         shape = (grid.size,) * self.dimensions
         table = np.stack([each.reshape(shape) for each in values], axis=-1)
         return np.asarray(RegularGridInterpolator((grid,) * self.dimensions, table)(scaled))
@@ -196,13 +229,32 @@ class TablePredictor(Predictor, OfShares):
         often it holds was measured: `docs/appendix/kernel_machines.md`.
         """
         each = asked.level ** (1 / len(self._estimates)) if asked.simultaneous else asked.level
-        halves = [estimate.half_widths(each, asked.simultaneous) for estimate in self._estimates]
+        halves = [e.half_widths(each, asked.simultaneous) * self._wider for e in self._estimates]
         half = 2 * self.half_width * self._carried(halves, self._points(at))
         line = self(at)
         half = half if self._several else half[:, 0]
         where = as_given(self._points(at))
         band = Band(where, line - half, line + half, asked.level, asked.simultaneous, COVERS)
         return settled(band, line, (np.array(self.bounds[0]), np.array(self.bounds[1])))
+
+    def _default_points(self) -> Floats:
+        # Those that carry the function: they lie closer where cells do.
+        even = np.linspace(0.0, 1.0, self._fine[self.dimensions - 1])
+        axes = (
+            low + (high - low) * scale.points(even)
+            for (low, high), scale in zip(self.domain_range, self._scales, strict=True)
+        )
+        return product_points([*axes])
+
+    @property
+    def _wider(self) -> Floats:
+        """How much wider bands are (N,) in cells that are wide, in which records may lie at one end."""
+        found, grid = np.ones(1), self._estimates[0].grid
+        for axis in self.cells.edges:
+            widths = np.diff(axis)
+            near = np.interp(grid * widths.size - 0.5, np.arange(widths.size), widths)
+            found = np.outer(found, np.maximum(near / np.median(widths), 1.0) ** OF_WIDE).ravel()
+        return found
 
     def _even(self, points: Floats) -> Integers:
         # As often as records have such inputs: where there are none the band says nothing of them.
@@ -212,8 +264,8 @@ class TablePredictor(Predictor, OfShares):
     def _lost(self, at: Floats, level: float) -> Flags:
         """Also where fewer units were seen in a cell than noise alone could show."""
         masses = self._estimates[0].times.reshape(self.cells.size, -1).mean(axis=1) / self.cells.size
-        noise = self.shares.deviation * self._corners**0.5
-        few = masses * self.shares.size < SEEN * noise
+        noise = self.shares.deviation / self._rest * self._corners**0.5
+        few = masses * self.size < SEEN * noise
         return np.asarray(super()._lost(at, level) | few[self.cells.index(self._points(at))])
 
     def _stated_bound(self) -> dict[str, object]:
@@ -247,7 +299,9 @@ class TablePredictor(Predictor, OfShares):
         return Stated(
             f"A function of {self._said_inputs} that {said}.{once} Random noise was added to the number "
             f"of {several(self.unit)} in each cell of inputs and targets; what follows is made of these "
-            "noisy numbers.",
+            "noisy numbers."
+            + f" Where cells lie follows from a first look at the inputs, in which a part of each "
+            f"{self.unit} counts." * bool(self._looked),
             uses="be evaluated at any point, drawn, copied and mailed",
             noised=False,
             public=self._public,

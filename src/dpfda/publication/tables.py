@@ -34,6 +34,7 @@ from dpfda.bases.ordinary import Outlook
 from dpfda.estimates.pooled import PooledMean, ordinary_tables
 from dpfda.noise import Calibrated, NoiseLaw, body_noise, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
+from dpfda.numerics import later as scipy
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DpfdaError
@@ -168,8 +169,10 @@ def in_turn(
     noisy: tuple[int, ...] = ()
     for turn in turns:
         place = turn.gather(noisy)
-        rows = int(place[turn.times > 0].max()) + 1
-        matrix = np.where(place == np.arange(rows)[:, None], turn.times, 0)
+        (counted,) = np.nonzero(turn.times)
+        rows = int(place[counted].max()) + 1
+        shape, at = (rows, place.size), (place[counted], counted)
+        matrix = scipy.sparse.csr_array((turn.times[counted], at), shape)
         noisy += total.through(matrix).with_noise(noise(rows))
     return noisy
 
