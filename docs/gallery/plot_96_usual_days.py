@@ -2,8 +2,8 @@
 What is a usual day?
 ====================
 
-364 days of hourly temperatures. The band is for whole days: about nine in ten new days, or more, stay in it from
-midnight to midnight. The release protects a day. The days without noise are shown because these
+364 days of hourly temperatures. The band is for whole days: about nine in ten new days, or more, stay in
+it from midnight to midnight. The release protects a day. The days without noise are shown because these
 data are public.
 """
 
