@@ -2,7 +2,7 @@
 A mean day of temperatures
 ==========================
 
-364 days of hourly temperatures; a day is what is protected. The mean without noise is shown because
+364 days of hourly temperatures. The release protects a day. The mean without noise is shown because
 these data are public.
 """
 
@@ -15,7 +15,7 @@ days = load_temperatures()
 labels = {"domain": "hour of the day", "value": "temperature (degrees Celsius)"}
 
 # %%
-# The bounds are what anybody would say of a temperate city. They are not read from the data.
+# Anybody would choose such bounds for a temperate city. They are not read from the data.
 
 mean = PrivateMean(
     epsilon=1.0, bounds=(-10.0, 40.0), domain=Domain(days.grid_points, labels=labels), unit="day"

@@ -3,7 +3,7 @@ A mean year of the sea
 ======================
 
 Sea surface temperatures of the eastern Pacific by month, 1950 to 2010 (the El Nino data of
-statsmodels). With 61 years there is little to hide one of them among: the band says how little is
+statsmodels). Among only 61 years it is hard to hide one. The bands show how little is
 known at three budgets.
 """
 
@@ -18,7 +18,7 @@ months = np.arange(1, 13)
 domain = Domain(months, labels={"domain": "month", "value": "sea surface (degrees Celsius)"})
 
 # %%
-# Twice the budget is worth as much as twice the years.
+# Twice the budget buys as much as twice the years.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True, layout="constrained")
 for axis, epsilon in zip(axes, (0.5, 2, 8), strict=True):

@@ -2,7 +2,7 @@
 A mean image
 ============
 
-Handwritten digits, 8 by 8 pixels (scikit-learn). A mean image is a mean of curves on a square: the
+Handwritten digits, 8 by 8 pixels (scikit-learn). A mean image is a mean of functions on a square. The
 basis is that of a box, and the release is a function of two variables.
 """
 
@@ -17,7 +17,7 @@ threes = digits.images[digits.target == 3]
 basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)])
 
 # %%
-# 183 images of a three, one writer's image being protected.
+# 183 images of a three. The release protects one image.
 
 release = PrivateMean(2.0, bounds=(0, 16), basis=basis, unit="image").fit(threes).release_
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")

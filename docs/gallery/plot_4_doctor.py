@@ -4,7 +4,7 @@ A density: how often people see a doctor
 
 Outpatient visits a year of 20,190 person-years in the RAND health insurance experiment
 (statsmodels). The release is a density with its distribution function, quantiles, and as many
-synthetic values as one likes.
+synthetic values as you like.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ A regression function
 =====================
 
 Progression of diabetes after a year against the body mass index (scikit-learn, 442 patients). The
-published thing is the function: anyone may evaluate it anywhere between the bounds.
+function itself is published: anyone may evaluate it anywhere between the bounds.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ machine = PrivateKernelRegressor(
 ).fit(index, data.target)
 
 # %%
-# Dots are the data, which are public; the line is what was released.
+# Dots are the data, which are public; the line is the release.
 
 at = np.linspace(15, 45, 121)[:, None]
 figure, axis = plt.subplots(layout="constrained")

@@ -3,7 +3,7 @@ A density given a covariate
 ===========================
 
 Progression of diabetes after a year at three values of the body mass index (scikit-learn, 442
-patients), out of one density of both. Any other value may be asked for as well, at no further cost.
+patients), from one joint density. You may ask for any other value too, at no further cost.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ axis.legend()
 plt.show()
 
 # %%
-# The released median and nine tenths, beside those of patients within 1.5 of the index:
+# The released median and nine tenths, beside those of patients whose index is within 1.5:
 
 for index in (22, 27, 32):
     near = data.target[np.abs(both[:, 0] - index) < 1.5]

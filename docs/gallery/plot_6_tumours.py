@@ -20,7 +20,7 @@ machine = PrivateKernelClassifier(
 ).fit(inputs, labels)
 
 # %%
-# The line is where both are equally likely to the released function.
+# On the line the released function takes both as equally likely.
 
 axis = machine.release_.plot()
 for label, marker, colour in (("benign", "o", "white"), ("malignant", "^", "black")):

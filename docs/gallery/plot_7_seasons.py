@@ -2,7 +2,7 @@
 Two groups and their difference
 ===============================
 
-Days of summer and of winter: two means for the price of one, because a day is in one group only.
+Days in summer and in winter: two means for the price of one, because a day is in one group only.
 """
 
 import matplotlib.pyplot as plt

@@ -24,7 +24,7 @@ covariance = PrivateCovariance(
 release = covariance.fit(days.values).release_
 
 # %%
-# Hours of a day vary together: the level of the day is most of it.
+# Hours of a day vary together, mostly with the level of the day.
 
 release.plot()
 release.components().plot()

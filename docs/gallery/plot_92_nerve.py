@@ -4,7 +4,7 @@ Scans along a nerve tract
 
 382 scans of 142 persons along the corpus callosum (acknowledging Johns Hopkins University and the
 Kennedy Krieger Institute), from ``dti_cca.csv`` in the folder that ``DPFDA_DATA_DIR`` names. A
-person's scans count as one: it is the person who is protected.
+person's scans count as one, so the release protects the person.
 """
 
 import os

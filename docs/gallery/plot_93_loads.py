@@ -2,7 +2,7 @@
 Loads of a grid
 ===============
 
-Electricity demand of South Australia on 508 Mondays by the half hour, from
+Electricity demand of South Australia on 508 Mondays, by half hours, from
 ``adelaide_monday_demand.csv`` in the folder that ``DPFDA_DATA_DIR`` names.
 """
 

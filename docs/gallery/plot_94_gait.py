@@ -3,7 +3,7 @@ Steps
 =====
 
 Forces on the ground during a step, 580 records, from ``atlas/ground_force.csv`` in the folder that
-``DPFDA_DATA_DIR`` names. Two peaks, heel and toe, stand out of the noise from a budget of a half.
+``DPFDA_DATA_DIR`` names. Two peaks, heel and toe, stand out from the noise from a budget of a half on.
 """
 
 import os

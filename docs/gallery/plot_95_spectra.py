@@ -3,7 +3,7 @@ Spectra
 =======
 
 Near infrared spectra of 60 samples of gasoline, from ``atlas/gasoline_nir.csv`` in the folder that
-``DPFDA_DATA_DIR`` names. Narrow peaks are what a small number of records cannot publish: the band
+``DPFDA_DATA_DIR`` names. With so few records, narrow peaks cannot be published; the band
 says so.
 """
 

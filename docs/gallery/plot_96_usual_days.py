@@ -2,8 +2,8 @@
 What is a usual day?
 ====================
 
-364 days of hourly temperatures. The band is for whole days: of ten new ones about nine stay in it from
-midnight to midnight, or more. A day is what is protected. The days without noise are shown because these
+364 days of hourly temperatures. The band is for whole days: about nine in ten new days, or more, stay in
+it from midnight to midnight. The release protects a day. The days without noise are shown because these
 data are public.
 """
 
@@ -16,7 +16,7 @@ days = load_temperatures()
 labels = {"domain": "hour of the day", "value": "temperature (degrees Celsius)"}
 
 # %%
-# The share is stated beforehand, as the bounds are. How wide the band is follows from the data.
+# The share is stated beforehand, like the bounds. The width of the band follows from the data.
 
 band = PrivateReferenceBand(
     epsilon=2.0, bounds=(-10.0, 40.0), coverage=0.9, domain=Domain(days.grid_points, labels=labels),
@@ -31,7 +31,7 @@ axis.plot(days.grid_points, days.values[~inside].T, color="tab:red", linewidth=0
 plt.show()
 
 # %%
-# Days in red leave it at some hour. What is promised of new ones:
+# Days in red leave the band at some hour. What is promised for new days:
 
 print(f"{inside.mean():.0%} of these days lie inside")
 print(repr(release))

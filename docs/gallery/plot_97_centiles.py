@@ -2,10 +2,9 @@
 A growth chart
 ==============
 
-Centiles of height from one to eighteen years, of children who were measured once or twice each: the 93
+Centiles of height from one to eighteen years, for children measured once or twice each. They are the 93
 of the Berkeley growth study, from ``atlas/berkeley_growth.csv`` in the folder that ``DPFDA_DATA_DIR``
-names, and 7,907 made-up ones that lie between two of them, so that there are enough. A person is
-what is protected.
+names, and 7,907 made-up children between two of these, to have enough. The release protects a person.
 """
 
 import os
@@ -27,13 +26,13 @@ first, second = random.integers(0, len(study), (2, 7907))
 share = random.uniform(size=(7907, 1))
 children = np.concatenate([study, share * study[first] + (1 - share) * study[second]])
 
-# One visit, and another one for half of the children.
+# One visit, and a second one for half of the children.
 child = np.concatenate([np.arange(8000), np.arange(0, 8000, 2)])
 visit = random.integers(0, ages.size, child.size)
 visits = LongCurves(np.arange(child.size), ages[visit], children[child, visit], child)
 
 # %%
-# The bounds are public curves, from what is known of growth: two straight lines.
+# The bounds are public curves, two straight lines, from what is known of growth.
 
 lower, upper = np.interp(ages, (1, 18), (58, 145)), np.interp(ages, (1, 12, 18), (92, 175, 207))
 labels = {"domain": "age (years)", "value": "height (cm)"}
@@ -46,6 +45,6 @@ release.plot(plt.subplots(figsize=(8.5, 5), layout="constrained")[1])
 plt.show()
 
 # %%
-# Where a child of ten years and 150 cm stands: z-score, and share of children below.
+# How a child of ten years and 150 cm compares: z-score, and share of children below.
 
 print(f"z = {release.z(10.0, 150.0):.2f}, level {release.level(10.0, 150.0):.2f}")
