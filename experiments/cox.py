@@ -181,8 +181,11 @@ def draw(path: Path) -> None:
         return
     from matplotlib.figure import Figure
 
-    known = {"nodes": (0, 20), "age": (25, 90)}
-    columns = {"nodes": frame["num_nodes"].to_numpy(float), "age": frame["num_age"].to_numpy(float)}
+    # Of nodes a doubling: their effect is no straight line.
+    doubled = "log2(1 + nodes)"
+    known = {doubled: (0, math.log2(21)), "age": (25, 90)}
+    nodes, age = (frame[name].to_numpy(float) for name in ("num_nodes", "num_age"))
+    columns = {doubled: np.log2(1 + nodes), "age": age}
     times, died = frame["time"].to_numpy(float), frame["event"].to_numpy(int)
     labels = {"domain": "months since surgery", "value": "share alive"}
     made = PrivateCox(
@@ -195,9 +198,13 @@ def draw(path: Path) -> None:
     )
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axis = release.plot(figure.subplots())
-    without = fitted.predict_survival_function(pd.DataFrame({"nodes": [0, 20], "age": [57.5, 57.5]}))
+    for line, words in zip(axis.lines, ("no nodes, age 57.5", "20 nodes, age 57.5"), strict=False):
+        line.set_label(words)
+    ends = pd.DataFrame({doubled: known[doubled], "age": [57.5, 57.5]})
+    without = fitted.predict_survival_function(ends)
     axis.plot(without.index, without.to_numpy(), "k--", lw=1, label=["Cox's estimate, not private", ""])
     axis.set_xlim(0, 120)
+    axis.set(ylim=(-0.05, 1.35), yticks=np.linspace(0, 1, 6))
     axis.legend(loc="upper right", fontsize="small")
     figure.savefig(path, dpi=110)
     common.say(f"wrote {path}")
