@@ -114,7 +114,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     # On half of the sets of real curves.
     apart: ClassVar[float] = 0.5
 
-    guarantee = said_by("shares.whole")
+    guarantee = said_by("shares.guarantee")
 
     @property
     def functions(self) -> str:
@@ -193,7 +193,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         part = self.shares.radius
         if part is None:
             return None
-        strength = None if self.size is None else self.size * pure_part(self.shares.whole).epsilon
+        strength = None if self.size is None else self.size * pure_part(self.shares.guarantee).epsilon
         step = 2 if strength is not None and strength < COARSE else 1
         return RadiusChoice(self.radius, part, self.neighbours, step=step)
 
@@ -212,10 +212,10 @@ class CovariancePlan(TriedPlan, PlanAgain):
         Directions of the exponential mechanism keep their number of functions.
         """
         assert self.choice is not None  # noqa: S101
-        strength, whole = size * float(pure_part(self.shares.rest).epsilon), self.subspace is None
+        strength, restorable = size * float(pure_part(self.shares.rest).epsilon), self.subspace is None
         lengths = self.choice.typical(selection, size)
-        radius, restored = chosen_radius(self.radius, *lengths, strength, whole)
-        if not whole:
+        radius, restored = chosen_radius(self.radius, *lengths, strength, restorable)
+        if not restorable:
             return replace(self, radius=radius)
         noise = self.noise(size)
         return replace(
@@ -264,7 +264,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
             check(self.mean)
         if self.subspace is not None:
             variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
-            check_signal(self.size or 1, pure_part(self.shares.whole).epsilon)
+            check_signal(self.size or 1, pure_part(self.shares.guarantee).epsilon)
 
     def noise(self, size: int) -> SymmetricNoise:
         """The law for a public or released number of units; its size is the number of functions."""
@@ -312,17 +312,17 @@ class CovariancePlan(TriedPlan, PlanAgain):
             return []
         start, end = basis.domain_range
         grid, pairs = basis.grid_points, self.about["center"] == "pairs"
-        certificate, found = self.certified(), list[Trial]()
+        certificate, trials = self.certified(), list[Trial]()
         curves, covariances = ordinary_persons((grid - start) / (end - start), count)
         half, scale = PERSONS // 2, self._deviation
-        for key, (each, covariance) in enumerate(zip(curves, covariances, strict=True)):
+        for key, (persons, covariance) in enumerate(zip(curves, covariances, strict=True)):
             # Each from its own key: how many numbers one takes does not change the others.
             generator = np.random.Generator(np.random.Philox(key=[2, key]))
-            apart = (each[:half] - each[half:]) / math.sqrt(2) if pairs else each
+            apart = (persons[:half] - persons[half:]) / math.sqrt(2) if pairs else persons
             truth = scale**2 * covariance
-            made = self._released(scale * apart @ basis.analysis, size, generator, certificate, truth)
-            found.append(PairTrial(made, grid, truth))
-        return found
+            release = self._released(scale * apart @ basis.analysis, size, generator, certificate, truth)
+            trials.append(PairTrial(release, grid, truth))
+        return trials
 
     @property
     def _deviation(self) -> float:
@@ -355,7 +355,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
         noisy = np.rint(matrix + law.simulate(generator, 1)[0])[np.tril_indices(law.size)]
-        made = ReleasedCovariance(
+        release = ReleasedCovariance(
             basis=self.basis.truncate(law.size),
             noisy_sum=tuple(int(value) for value in noisy),
             exponent=2 * plan.ball.exponent,
@@ -367,12 +367,12 @@ class CovariancePlan(TriedPlan, PlanAgain):
             emphasis=self.emphasis,
             restored=plan.restored,
         )
-        told, units = self.distance_noise, self.n
-        if told is None or units is None:
-            return made
-        cut = plan.cut(made)
-        distance = simulated_distance(truth, made.on_grid(), units, cut, told, generator)
-        return replace(made, distance=distance)
+        noise, units = self.distance_noise, self.n
+        if noise is None or units is None:
+            return release
+        cut = plan.cut(release)
+        distance = simulated_distance(truth, release.on_grid(), units, cut, noise, generator)
+        return replace(release, distance=distance)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """For the variance function; None where the count is private."""
