@@ -73,18 +73,18 @@ class SecondLook:
         return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole, share)
 
     def inside_of(
-        self, made: ReleasedDensity, units: Units, scale: Scale | None, draw: Draw
+        self, release: ReleasedDensity, units: Units, scale: Scale | None, draw: Draw
     ) -> Inside | None:
         """Noisy counts of the parts of the cells where a release has peaks; the caller has charged."""
-        if made._peaks is None:
+        if release._peaks is None:
             return None
-        raw, cells = made._peaks.raw, np.flatnonzero(made._peaks.shares)
-        parts = min(PARTS, made.node_values.size // raw.cells.size)
+        raw, cells = release._peaks.raw, np.flatnonzero(release._peaks.shares)
+        parts = min(PARTS, release.node_values.size // raw.cells.size)
         fine = CellGrid.regular(raw.cells.size * parts, raw.cells.domain_range)
-        whole, fine = (each if scale is None else each.along(scale) for each in (raw.cells, fine))
+        coarse, fine = (grid if scale is None else grid.along(scale) for grid in (raw.cells, fine))
         # Ends of cells are theirs to the last digit: a value there lies in one of the cell's parts.
         edges = fine.edges[0].copy()
-        edges[::parts] = whole.edges[0]
+        edges[::parts] = coarse.edges[0]
         shares = units.shares(CellGrid((frozen(edges),)))
         exact = np.array(shares, dtype=object).reshape(-1, parts)[cells].ravel()
         law = KNormNoise.equal(exact.size, self.inside)
