@@ -70,14 +70,12 @@ def symmetric_laws(
     sizes = [*range(1, largest + 1)]
     if components is not None:
         sizes = [whole(components, "functions", 1, largest)]
-    mechanisms = symmetric_mechanisms()
-    if not isinstance(mechanism, str) or mechanism not in ("auto", *mechanisms):
-        raise ParameterError(
-            "mechanism", f"be 'auto' or one of {', '.join(mechanisms)}", shown(mechanism)
-        )
+    every = symmetric_mechanisms()
+    if not isinstance(mechanism, str) or mechanism not in ("auto", *every):
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(every)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
-        names = [name for name in mechanisms if suits(name, guarantee)]
+        names = [name for name in every if suits(name, guarantee)]
     return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
@@ -100,8 +98,7 @@ def checked_laws(
     """
     achieved = dict[SymmetricNoise, Guarantee]()
     for law in symmetric_laws(functions, radius, rest, neighbours, mechanism, components):
-        difference = OuterDifference.of(law.size, radius, neighbours)
-        achieved[law] = recomputed(law, "l2", difference, rest)
+        achieved[law] = recomputed(law, "l2", OuterDifference.of(law.size, radius, neighbours), rest)
     return achieved
 
 

@@ -24,19 +24,6 @@ from dpfda.records.labels import key_order, read_keys
 from dpfda.spine.arguments import Bounds
 
 
-def center_word(center: object) -> str | None:
-    """The center where it is a word; None stands for "auto"."""
-    if center is None:
-        return "auto"
-    if not isinstance(center, str):
-        return None
-    if center not in ("auto", "private", "pairs", "bound"):
-        raise ParameterError(
-            "center", "be 'auto', 'private', 'pairs', 'bound', a curve or a function", repr(center)
-        )
-    return center
-
-
 def matching(units: int) -> NDArray[np.intp]:
     """A random order (n,) of units, from the operating system's entropy: neighbours in it are paired.
 
@@ -54,7 +41,7 @@ class Paired(Curves):
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """What deviations are asked for: the bound on a record, the center, the length. Public.
+    """How deviations are taken: the bound on a record, the center, the length. Public.
 
     Parameters
     ----------
@@ -72,7 +59,13 @@ class Deviations:
     @property
     def word(self) -> str | None:
         """The center where it is a word: "auto", "private", "pairs" or "bound"."""
-        return center_word(self.center.curve)
+        word = "auto" if self.center.curve is None else self.center.curve
+        if not isinstance(word, str):
+            return None
+        words = "be 'auto', 'private', 'pairs', 'bound', a curve or a function"
+        if word not in ("auto", "private", "pairs", "bound"):
+            raise ParameterError("center", words, repr(word))
+        return word
 
     def settled(
         self, guarantee: Guarantee, size: int | None, neighbours: Neighbours, scores: bool

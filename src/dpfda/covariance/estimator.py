@@ -141,9 +141,6 @@ class SecondMoments(Estimator):
     def _checked(self) -> tuple[Guarantee, Deviations]:
         guarantee = check_choices(self)
         check_interval(self.basis, "second moments", "Release a PrivateMean of functions on a box.")
-        return guarantee, self._deviations()
-
-    def _deviations(self) -> Deviations:
         settings = self.settings
         deviations = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
         if deviations.word == "pairs" and settings.unit.private:
@@ -151,7 +148,7 @@ class SecondMoments(Estimator):
             remedy = "One unit more would change who is paired with whom. Use $center or a curve."
             raise ParameterError("center", words, "'pairs'", remedy, center="private")
         deviations.bound  # noqa: B018
-        return deviations
+        return guarantee, deviations
 
     def _plan(
         self,

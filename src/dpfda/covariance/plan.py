@@ -44,10 +44,11 @@ from dpfda.publication.planners import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.staged import RADIUS, Selection
 
-# Deviation of the logarithm of a curve's size. So many persons are made up, each for several or a few.
+# Deviation of the logarithm of a curve's size.
 SIZES = 0.5
-# Of curves, in distances between bounds on values.
+# Deviation of curves, in distances between bounds on values.
 DEVIATION = 0.06
+# Number of invented persons; each stands for several units, or for a part of one.
 PERSONS = 500
 # Below this number of records times epsilon lengths are counted in half as many bins.
 COARSE = 750
@@ -162,9 +163,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     def entry(self) -> dict[str, object]:
         drawn = {} if self.subspace is None else self.subspace.describe()
-        return super().entry() | {
-            "budget": {**self.shares.describe(), **drawn}
-        }  # fmt: skip
+        return super().entry() | {"budget": {**self.shares.describe(), **drawn}}
 
     @property
     def ball(self) -> IntegerBall:
@@ -306,7 +305,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         )
 
     def trials(self, count: int) -> list[Trial]:
-        """Of ordinary curves about their mean, of which the deviations are shortened as in a release."""
+        """Releases of ordinary curves around their mean, with deviations shortened as in a release."""
         size, basis = self.size or self.expected_size, self.basis
         if self.subspace is not None or size is None:
             return []
@@ -326,7 +325,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     @property
     def _deviation(self) -> float:
-        """Of curves, as it is taken to be: a part of the distance between bounds, or half a radius."""
+        """Assumed deviation of curves: a part of the distance between bounds, or half a radius."""
         usual, records = self.radius / math.sqrt(volume(self.basis)) / 2, self.bounded.get("records")
         if isinstance(records, Mapping) and records["kind"] == "values":
             wide = float(np.mean(np.subtract(records["upper"], records["lower"])))
@@ -349,8 +348,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         rows = rows[:, : law.size] * self.weights(law.size)
         lengths = np.sqrt(np.sum(rows**2, axis=1))
         if self.choice is not None:
-            selection = self.choice.simulated(lengths, size, generator)
-            plan = self.chosen(selection, size)
+            plan = self.chosen(self.choice.simulated(lengths, size, generator), size)
             law = plan.noise(size)
         rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
@@ -380,9 +378,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     @property
     def scale(self) -> tuple[float, str] | None:
-        return float(self.radius**2) / volume(
-            self.basis
-        ), "the largest mean variance that the bound allows"
+        largest = float(self.radius**2) / volume(self.basis)
+        return largest, "the largest mean variance that the bound allows"
 
     @property
     def noise_words(self) -> str:

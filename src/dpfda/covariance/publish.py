@@ -226,14 +226,12 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
     for part in shares.directions:
         # What is orthogonal to the directions so far.
         frame = integer_frame(np.linalg.svd(directions)[0][:, directions.shape[1] :])
-        square = frame_bound(frame) * ball.radius**2
-        rate = direction_rate(part, square, plan.neighbours)
+        rate = direction_rate(part, frame_bound(frame) * ball.radius**2, plan.neighbours)
         drawn = moments.compressed(frame).through(partial(draw_direction, rate=rate))
         vector = np.array(frame, dtype=float).T @ np.array(drawn, dtype=float)
         directions = np.linalg.qr(np.column_stack([directions, vector]))[0]
     frame = integer_frame(directions)
-    radius_square = frame_bound(frame) * ball.radius**2
-    noise, last = variance_noise(shares, radius_square, plan.neighbours)
+    noise, last = variance_noise(shares, frame_bound(frame) * ball.radius**2, plan.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
     scale = 2.0 ** (-2 * ball.exponent) / stage.count / 4.0**DIRECTION_BITS
     variances, turned = np.linalg.eigh(nearest_positive(filled(noisy, len(frame)) * scale))
@@ -272,8 +270,8 @@ def outer_sum(
 ) -> OuterSum:
     """Subtract the center, embed, clip, round, multiply out and add up.
 
-    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
-    again.
+    Unusable rows count as the center itself: they add nothing. `rows` are coefficients that were
+    embedded before.
     """
     total = OuterSum(components)
     with np.errstate(all="ignore"):
@@ -347,7 +345,7 @@ class PooledCovariance(PooledSum):
     plan : CovariancePlan
         On the columns of all holders, for any number of units.
     seen : callable
-        What is told of the released covariance: post-processing.
+        Makes what is published of the released covariance: post-processing.
     """
 
     settings: Settings
@@ -383,7 +381,7 @@ class PooledCovariance(PooledSum):
 
     @cached_property
     def functions(self) -> int:
-        """As many functions as any law may have that is drawn from, whatever the number of units."""
+        """The largest number of functions of any law that may be drawn from, for any number of units."""
         return max(law.size for law in self.plan.laws)
 
     @property

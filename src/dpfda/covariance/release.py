@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds.stated import bound_from_json
-from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
+from dpfda.covariance.components_release import center_words, known_units, second_order
 from dpfda.covariance.design import check_choice, fitted_shrinkage
 from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
@@ -157,13 +157,10 @@ class ReleasedCovariance(CovarianceSurface):
     @cached_property
     def shrinkage(self) -> Floats:
         """Factors (N,) on the coordinates, chosen from the noisy coordinates: post-processing."""
+        noisy, power = self.noisy_coordinates, self.noise_power
         if not self.shrunk:
-            return frozen(np.ones(self.noisy_coordinates.size))
-        return frozen(
-            fitted_shrinkage(
-                self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
-            )
-        )
+            return frozen(np.ones(noisy.size))
+        return frozen(fitted_shrinkage(noisy, power, self.basis.eigenvalues, self.noise.size))
 
     @cached_property
     def matrix(self) -> Floats:
@@ -293,9 +290,6 @@ class ReleasedCovariance(CovarianceSurface):
         # How the radius was chosen stands among the mechanism's numbers.
         choice = tuple(_choice(mapping(written.get("mechanism", {}))))
         return charged(written, {**held, "choice": choice})
-
-    def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self, self.mean)
 
     def _added_noise(self) -> list[AddedNoise]:
         moments = noise_on_moments(

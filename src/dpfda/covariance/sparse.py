@@ -192,26 +192,23 @@ def sparse_plan(
     tuning = {"name": "pooled pairs", "cells": along}
     cells = along * (along + 1) + 2
     table = ShareTable(cells, rest, neighbours, unit, size, noise, words, tuning, PARTS)
+    center_kind = "public" if mean is None else "private"
     about = {
         "summary": "covariance",
-        "center": "of the bound"
-        if deviations.word == "bound"
-        else "public"
-        if mean is None
-        else "private",
+        "center": "of the bound" if deviations.word == "bound" else center_kind,
         **read_labels(settings.domain.labels),
     }
     return SparsePlan(table, bounded, about, ends, bounds, center, radius, mean, designed)
 
 
 def _deviations(estimator: Estimator) -> Deviations:
-    """What deviations are asked for; and everything that these estimates have no use for is refused."""
+    """How deviations are taken; refuses all that these estimates have no use for."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
-    deviations = Deviations(estimator.bounds, Center.of(estimator.center), False)
+    center = Center.of(estimator.center)
+    deviations = Deviations(estimator.bounds, center, False)
     noise_of_table(
         law.law, SUMMARY, REMEDY, basis=estimator.basis, standardize=reading.standardize,
-        embed=embedding_of(reading), functions=law.functions,
-        radius_share=deviations.center.radius_share,
+        embed=embedding_of(reading), radius_share=center.radius_share, functions=law.functions,
     )  # fmt: skip
     if deviations.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
@@ -247,11 +244,8 @@ def publish_sparse(
     certificate, about = plan.certified(), {**plan.about, **stamp()}
     charge(paying, certificate, plan.entry())
     with np.errstate(all="ignore"):
-        mean = (
-            None
-            if plan.mean is None
-            else _released_mean(plan.mean, observations, certificate.part(MEAN))
-        )
+        part = certificate.part(MEAN)
+        mean = None if plan.mean is None else _released_mean(plan.mean, observations, part)
         center, reach = plan.around(mean)
         at, values = np.clip(observations.times, *plan.ends), observations.values
         values = values if plan.bounds is None else np.clip(values, *plan.bounds)
@@ -278,6 +272,5 @@ def _released_mean(
 ) -> ReleasedPooledMean:
     """The mean as `PrivateMean` would release it. The ledger has been charged for the whole."""
     noisy, achieved = _drawn(plan.table, IntegerSum.of(plan.shares(observations)))
-    tuning = {**plan.tuning, "noise": plan.table.described}
-    own = certificate.fulfilled(achieved, tuning, plan.bounded)
+    own = certificate.fulfilled(achieved, {**plan.tuning, "noise": plan.table.described}, plan.bounded)
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, own, {**plan.about, **stamp()})

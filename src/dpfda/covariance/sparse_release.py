@@ -29,7 +29,7 @@ from dpfda.bases import Basis, CosineBasis
 from dpfda.bases.cells import cell_averages, cosines
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.covariance.components_release import center_words, second_order, stated_deviation
+from dpfda.covariance.components_release import center_words, second_order
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.estimates.components import Fit, Part, log_weights, mixed_mean, normalised
 from dpfda.noise import NoiseLaw
@@ -338,9 +338,6 @@ class ReleasedSparseCovariance(CovarianceSurface, OfShares):
 
     # Its file.
 
-    def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self, self.mean)
-
     def _added_noise(self) -> list[AddedNoise]:
         return self.shares._added_noise(self.neighbours, PARTS)
 
@@ -380,5 +377,4 @@ class ReleasedSparseCovariance(CovarianceSurface, OfShares):
         )
 
     def _lines(self) -> dict[str, str]:
-        cells = self._estimate.cells
-        return {"center": center_words(self), "cells": f"pairs of {cells} equal cells"}
+        return {"center": center_words(self), "cells": f"pairs of {self._estimate.cells} equal cells"}

@@ -227,8 +227,7 @@ class SubspaceShares:
         parts = []
         for left in range(count, 0, -1):
             # Of the whole share each direction gets one part: share / count of the original epsilon.
-            fraction = share / count / (1 - share * Fraction(count - left, count))
-            part, rest = split(rest, fraction)
+            part, rest = split(rest, share / count / (1 - share * Fraction(count - left, count)))
             parts.append(part)
         return cls(components, tuple(parts), rest)
 

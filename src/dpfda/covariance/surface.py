@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
-from dpfda.covariance.components_release import ReleasedComponents, ordered
+from dpfda.covariance.components_release import ReleasedComponents, ordered, stated_deviation
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -117,6 +117,9 @@ class CovarianceSurface(OnBasis):
             about=self.about,
             mean=self.mean,
         )
+
+    def _stated_bound(self) -> dict[str, object]:
+        return stated_deviation(self, self.mean)
 
     # Tables, pictures and words.
 
