@@ -166,7 +166,7 @@ class Effects:
 
     @cached_property
     def _posteriors(self) -> tuple[CurvePosterior, ...]:
-        """Of each of these, by itself and under normal noise."""
+        """Posterior of each independent coefficient, by itself and under normal noise."""
         averaged = self._weights @ self.table[:, self._split :]
         between = CurvePrior(np.zeros(self.grid.size), np.ones(self.grid.size))
         labels = np.repeat(np.arange(len(self.cells)), self.cells)

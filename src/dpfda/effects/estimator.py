@@ -230,9 +230,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
             As `PrivateMean.fit`.
         """
         if is_dask(X):
-            X, columns = columns_on_cluster(
-                X, Z, [covariate.name for covariate in self._corners().covariates]
-            )
+            X, columns = columns_on_cluster(X, Z, [c.name for c in self._corners().covariates])
             self.release_ = fit_on_cluster(self, X, groups, columns)
             self.n_features_in_ = int(self.release_.grid_points.size)
             return self
@@ -251,8 +249,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         names = [covariate.name for covariate in corners.covariates]
         check_in_memory(X)
         X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
-        settings = self._settings_for(X, groups)
-        matrix, basis, groups = read_matrix(settings, None, X, groups)
+        matrix, basis, groups = read_matrix(self._settings_for(X, groups), None, X, groups)
         count = len(matrix)
         assert self.covariates is not None  # noqa: S101
         covariates, usable = read_covariates(

@@ -218,8 +218,7 @@ class ReleasedFunctionalRegression(Valued):
         """What it is of the coefficients (P,), in units of their covariates."""
         if not self.term:
             return self.corners.point(self.place)
-        chosen = np.equal(self.terms, self.term)
-        return np.asarray(chosen / self.corners.units)
+        return np.asarray(np.equal(self.terms, self.term) / self.corners.units)
 
     @property
     def _most(self) -> float:
@@ -283,8 +282,7 @@ class ReleasedFunctionalRegression(Valued):
         with asked_level(asked.level):
             band = self._around(at, replace(asked, level=each_part(asked.level), of="sample"))
         cut = None if self.is_effect else self._limits(at)
-        places = self.grid_points.size
-        widened = sampled(band, self._values(at), deviation, places, asked.level, cut)
+        widened = sampled(band, self._values(at), deviation, self.grid_points.size, asked.level, cut)
         return replace(widened, covers=BOUNDED if stated is None else STATED)
 
     @property
@@ -360,9 +358,7 @@ class ReleasedFunctionalRegression(Valued):
         if not self.is_effect:
             return super()._value_label
         covariate = next(c for c in self.corners.covariates if self.term in c.terms)
-        change = (
-            f"from {covariate.levels[0]}" if covariate.bounds is None else f"a unit of {covariate.name}"
-        )
+        change = f"from {covariate.levels[0]}" if covariate.levels else f"a unit of {covariate.name}"
         return f"change of {super()._value_label}, {change}"
 
     def _claims(self) -> tuple[Claim, ...]:
