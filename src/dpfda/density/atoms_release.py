@@ -100,8 +100,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         beyond = 1 - check_level(level) ** (1 / len(self.stated))
         width = self.raw.noise_reach(beyond) * self.raw.size / self.raw.total
         lower, upper = (np.clip(self.raw.noisy_atoms + far, 0.0, 1.0) for far in (-width, width))
-        band = Band(np.array(self.stated), lower, upper, level, True)
-        return settled(band, self.raw.atom_shares)
+        return settled(Band(np.array(self.stated), lower, upper, level, True), self.raw.atom_shares)
 
     @property
     def _kept(self) -> float:

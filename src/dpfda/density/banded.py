@@ -65,8 +65,7 @@ def levelled_band(
 def _reached(errors: Cells, levelled: Cells, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
     """Bounds (m,) for functions (draws, m) of which the errors before levelling are known."""
     if not simultaneous:
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        lower, upper = np.quantile(levelled, tails, axis=0)
+        lower, upper = np.quantile(levelled, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return np.asarray(lower), np.asarray(upper)
     deviations = np.sqrt(np.einsum("dm,dm->m", errors, errors) / len(errors))
     deviations = np.where(deviations > 0, deviations, 1.0)

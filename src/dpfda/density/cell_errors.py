@@ -70,8 +70,7 @@ def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
     width = max(1, round(values / count))
     if values % width:
         width = max(width, math.ceil(values / LARGEST_UNEQUAL))
-    edges = np.append(np.arange(0, values, width), values) - 0.5
-    return CellGrid.from_edges(a + size * edges)
+    return CellGrid.from_edges(a + size * (np.append(np.arange(0, values, width), values) - 0.5))
 
 
 def choose_cells(
@@ -179,7 +178,8 @@ def block_noise(
     noise: NoiseLaw, generator: np.random.Generator, draws: int, count: int, together: int
 ) -> Floats:
     """Float draws (draws, count) of sums of noise over so many cells together, independent and alike."""
-    block = _law(type(noise), vars(noise)["scales"][0], together)
+    kind: Any = type(noise)
+    block = kind.equal(together, vars(noise)["scales"][0])
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
@@ -200,17 +200,16 @@ def node_errors(smoother: Smoother, noise: NoiseLaw, draws: int, nodes: int) -> 
 
 def running_width(noise: NoiseLaw, level: float) -> Floats:
     """Half-widths (m,) that running sums of the noise of very many cells stay within, all at once."""
-    scale = float(vars(noise)["scales"][0])
-    variance = float(_law(type(noise), int(scale)).variances()[0])
-    reached = _running_quantile(type(noise), noise.components, level)
+    kind: Any = type(noise)
+    variance = float(kind.equal(1, int(vars(noise)["scales"][0])).variances()[0])
+    reached = _running_quantile(kind, noise.components, level)
     return np.asarray(np.sqrt(variance * np.arange(1, noise.components + 1)) * reached)
 
 
 @lru_cache(maxsize=8)
-def _running_quantile(law: type, count: int, level: float) -> float:
+def _running_quantile(law: Any, count: int, level: float) -> float:
     """Quantile of the largest running sum in its deviations: it depends on no scale."""
-    scale = 2**20
-    single, generator = _law(law, scale), np.random.Generator(np.random.Philox(key=0))
+    single, generator = law.equal(1, 2**20), np.random.Generator(np.random.Philox(key=0))
     deviations = np.sqrt(single.variances()[0] * np.arange(1, count + 1))
     draws = min(DRAWS, max(FEWEST_DRAWS, WALKED // count))
     largest = [
@@ -218,11 +217,6 @@ def _running_quantile(law: type, count: int, level: float) -> float:
         for _ in range(draws)
     ]
     return float(np.quantile(largest, level, method="higher"))
-
-
-def _law(law: Any, scale: int, count: int = 1) -> NoiseLaw:
-    scaled: NoiseLaw = law.equal(count, scale)
-    return scaled
 
 
 def unit_box(cells: CellGrid, at: Floats) -> Floats:

@@ -140,8 +140,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
     @cached_property
     def _waves(self) -> Floats:
         """The covariate's cosine functions at the given value."""
-        count = self.raw.coefficients.shape[self.axis]
-        return frozen(cosines(count, np.array([self._position]))[0])
+        return frozen(cosines(self.raw.coefficients.shape[self.axis], np.array([self._position]))[0])
 
     @cached_property
     def _cosines(self) -> Floats:
@@ -251,9 +250,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
         if not isinstance(picture, Curve) or not self.few_words:
             return picture
         label = "released density, mostly that of all"
-        return replace(
-            picture, lines=tuple(replace(li, stroke="dashed", label=label) for li in picture.lines)
-        )
+        lines = (replace(line, stroke="dashed", label=label) for line in picture.lines)
+        return replace(picture, lines=tuple(lines))
 
     def _claims(self) -> tuple[Claim, ...]:
         # Weights are held, which without noise would be others.

@@ -270,8 +270,7 @@ class PrivateDensity(Estimator):
         if isinstance(self.scale, str) and self.scale == "zoom":
             words = "be 'linear' or public where the points lie in several places"
             raise ParameterError("scale", words, "'zoom'")
-        plan = self._plan(2 if n is None else n, groups, together=False)
-        return PooledDensity(self.settings, plan)
+        return PooledDensity(self.settings, self._plan(2 if n is None else n, groups, together=False))
 
     def prepare_counts(
         self, counts: object, edges: Edges, multiplier: int = 1

@@ -156,7 +156,7 @@ class ReleasedHistogram(Valued):
         return float(self.noise.variances()[0]) * 4.0**-self.exponent / self.size**2
 
     def noise_reach(self, beyond: float) -> float:
-        """What noise in a share of one place exceeds, up or down, with this probability."""
+        """Size that the noise in the share of one place exceeds with this probability."""
         beyond = probability(beyond, "beyond")
         law, deviation = self.noise.law, math.sqrt(self.share_variance)
         if law.endswith("gaussian"):

@@ -97,12 +97,10 @@ def blocks_for(smoother: Smoother, most: Sequence[int] | None = None) -> tuple[i
     for axis, cells in enumerate(shape):
         others = tuple(i for i in range(len(shape)) if i != axis)
         share = energy.sum(axis=others) / energy.sum()
-        largest = cells if most is None else most[axis]
+        divisors = _divisors(cells if most is None else most[axis])
         # Sums over blocks have so much of the variance.
         least = 1 - LACKING / len(shape)
-        blocks.append(
-            next(b for b in _divisors(largest) if share @ _damped(share.size, b) ** 2 >= least)
-        )
+        blocks.append(next(b for b in divisors if share @ _damped(share.size, b) ** 2 >= least))
     return tuple(blocks)
 
 

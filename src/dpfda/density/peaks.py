@@ -59,7 +59,7 @@ class Inside(NoisyShares):
 
     @property
     def parts(self) -> int:
-        """Of each cell."""
+        """Number of parts of each cell."""
         return len(self.noisy) // len(self.cells)
 
 
@@ -77,7 +77,7 @@ class Peaks:
 
     @property
     def mass(self) -> float:
-        """Share of all units."""
+        """Share of all units that is set aside."""
         return float(self.shares.sum())
 
     def on_nodes(self, nodes: int) -> Floats:
@@ -115,20 +115,18 @@ class Peaks:
         beyond = 1 - level ** (1 / np.count_nonzero(self.shares))
         return self.raw.noise_reach(beyond) * self.shares.size / self.raw.cells.volume
 
-    def around(
-        self, rest: Band, level: float, nodes: int, places: Floats, slopes: Floats | float
-    ) -> Band:
+    def around(self, rest: Band, level: float, nodes: int, at: Floats, slopes: Floats | float) -> Band:
         """The band of the rest with them on it; in their cells wider by their noise.
 
         nodes: Number of nodes of the density.
-        held: array (1, q). The points of the band, in numbers of nodes.
+        at: array (1, q). The points of the band, in numbers of nodes.
         slopes: Length there of a unit of the axis.
         """
         values, count = self.on_nodes(nodes), self.shares.size
-        cell, here = self._cell(places, nodes), self.at(places, nodes)
+        cell, here = self._cell(at, nodes), self.at(at, nodes)
         # Beside its cell the line leads down from a peak, which is not there. Noise of the two cells
         # that it goes between is in it.
-        height = here * between(values, places) * slopes
+        height = here * between(values, at) * slopes
         far = here * math.sqrt(1.5) * self.half_width(level) * slopes
         if self.inside is not None:
             # Noise in parts may have moved all of a cell.
@@ -137,13 +135,13 @@ class Peaks:
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
         return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
 
-    def at(self, places: Floats, nodes: int) -> Flags:
+    def at(self, at: Floats, nodes: int) -> Flags:
         """Whether points (1, q), in numbers of nodes, lie in cells of which something was set aside."""
-        return self.shares[self._cell(places, nodes)] > 0
+        return self.shares[self._cell(at, nodes)] > 0
 
-    def _cell(self, places: Floats, nodes: int) -> Integers:
+    def _cell(self, at: Floats, nodes: int) -> Integers:
         count = self.shares.size
-        return np.asarray(np.clip((places[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
+        return np.asarray(np.clip((at[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""

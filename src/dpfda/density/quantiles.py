@@ -296,8 +296,7 @@ class QuantilesPlan(PlanAgain):
 
     def remade(self, guarantee: Guarantee, n: int) -> QuantilesPlan:
         """The plan for another guarantee and number of units."""
-        public = self.size is not None
-        size, expected = (n, None) if public else (None, n)
+        size, expected = (None, n) if self.size is None else (n, None)
         return replace(self, asked=guarantee, size=size, expected_size=expected)
 
 

@@ -289,9 +289,8 @@ class ReleasedDensity(BandedDensity):
         if isinstance(raw, ReleasedHistogram):
             mechanism = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             if self.inside is not None:
-                mechanism += (
-                    f", then parts of the cells that show peaks, {noise_words(self.inside.noise)}"
-                )
+                noise = noise_words(self.inside.noise)
+                mechanism += f", then parts of the cells that show peaks, {noise}"
             edges = raw.edges_words()
             if raw.is_lost:
                 seen = f"how {several(self.unit)} are spread is not known"

@@ -94,11 +94,7 @@ def _reach(
     generator = np.random.Generator(np.random.Philox(key=5))
     draws = min(DRAWS, max(FEWEST, WORK // max(math.prod(smoother.modes), math.prod(shape))))
     blocks = smoother.errors(generator, draws, privacy, size)
-    drawn = [
-        between(coefficients, positions)
-        for errors in blocks
-        for coefficients in synthesise(errors, shape)
-    ]
+    drawn = [between(row, positions) for errors in blocks for row in synthesise(errors, shape)]
     none = np.zeros(positions.shape[1])
     return band_from_errors(none, np.abs(drawn), asked.level, asked.simultaneous, positions.T).upper
 
