@@ -39,12 +39,8 @@ def _descends(machine: KernelMachine) -> bool:
     """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
     try:
         loss = read_loss(machine.loss, machine.losses)
-        return descends(
-            Solving.of(machine.solver).solver,
-            loss,
-            asked(machine.epsilon, machine.delta, machine.rho),
-            1,
-        )
+        guarantee = asked(machine.epsilon, machine.delta, machine.rho)
+        return descends(Solving.of(machine.solver).solver, loss, guarantee, 1)
     except ParameterError:
         return False
 

@@ -55,7 +55,7 @@ class PooledMachine(PooledSum):
     ----------
     settings : Settings
     plan : MachinePlan or PredictorPlan
-        For a number of units that is known.
+        For a known number of units.
     reading : callable
         Reads records and targets: inputs, targets, which are usable, and the classes.
     """

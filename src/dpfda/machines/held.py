@@ -25,7 +25,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number, text
 from dpfda.privacy.guarantees import Guarantee
 
-# What solvers say that tells whether units may have several records.
+# Entries of a solver that tell whether units may have several records.
 TELLING = "sensitivity", "curvature_loss"
 # Floats and scales that are rounded up differ by less.
 CLOSE = 1e-3

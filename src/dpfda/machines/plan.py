@@ -324,11 +324,8 @@ def machine_plan(
         if power is not None and choice is None:
             # On the command line a number is a word.
             power = {str(number): number for number in (1, *POWERS)}.get(word, power)
-            feature_map = (
-                feature_map
-                if isinstance(power, int | float) and power == 1
-                else RootFeatures(feature_map, power)
-            )
+            if not (isinstance(power, int | float) and power == 1):
+                feature_map = RootFeatures(feature_map, power)
     elif getattr(chosen, "inputs", None) == count:
         feature_map = chosen
     else:

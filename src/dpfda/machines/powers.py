@@ -38,7 +38,7 @@ BORDERS = (0.28, *(2.0 ** -(2.0 ** (step + 0.5)) for step in range(1, 4)))
 SPENT, LEAST, MOST = 20, Fraction(2, 100), Fraction(25, 100)
 # Rows whose features are formed at a time: a public number.
 EMBEDDED = 2**12
-# Whoever reads a record's features more often than this has them held.
+# A solver that reads a record's features more often than this gets them stored.
 MOST_VISITS = 8
 
 
@@ -149,9 +149,6 @@ class FeatureRows(Private):
 
     def __getitem__(self, part: slice | Integers) -> Integers:
         # An unusable record counts as one without features and with target 0: a public element.
-        rows, usable = (
-            embedded(self.features, self.ball, self.examples.scaled(part)),
-            self.examples.usable,
-        )
-        rows[~usable[part]] = 0
+        rows = embedded(self.features, self.ball, self.examples.scaled(part))
+        rows[~self.examples.usable[part]] = 0
         return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -69,8 +68,6 @@ class Predictor(Banded):
         def center(self) -> float: ...
         @property
         def half_width(self) -> float: ...
-        @property
-        def about(self) -> Mapping[str, object]: ...
         @property
         def size(self) -> int: ...
         @property

@@ -207,13 +207,11 @@ class ReleasedPredictor(Predictor):
                 else "",
             )
         level, simultaneous = asked.level, asked.simultaneous
-        own_level = level ** (1 / len(self.classes)) if self._several and simultaneous else level
+        own = level ** (1 / len(self.classes)) if self._several and simultaneous else level
         # Where a domain has a table, a band does not depend on where else it is asked for.
-        table_rows = self._table_rows if simultaneous and self.dimensions <= 2 else None
+        table = self._table_rows if simultaneous and self.dimensions <= 2 else None
         line, rows = self(at), self._rows(at)
-        half = self.half_width * widths(
-            rows, self.spread, own_level, simultaneous, self.noise, table_rows
-        )
+        half = self.half_width * widths(rows, self.spread, own, simultaneous, self.noise, table)
         if self._several and half.ndim == 1:
             half = half[:, None]
         lower, upper = line - half, line + half
@@ -283,8 +281,7 @@ class ReleasedPredictor(Predictor):
     def _added_noise(self) -> list[AddedNoise]:
         before = []
         if STAGE in self.certificate.stages:
-            part = self.certificate.costs[0].guarantee
-            choice = PowerChoice(pure_part(part), self.neighbours)
+            choice = PowerChoice(pure_part(self.certificate.costs[0].guarantee), self.neighbours)
             if self.power_noise != choice.noise:
                 raise ValueError("the noise on the choice of a power is not that of its cost")
             before = [AddedNoise(self.power_noise, "l1", choice.apart, 0)]
