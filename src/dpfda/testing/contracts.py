@@ -202,7 +202,7 @@ def _delta(losses: Floats, epsilon: float) -> float:
 
 
 def _lower(values: Floats) -> float:
-    """What the mean is at least, but for chance and the rounding of floats."""
+    """A lower bound of the mean, up to chance and the rounding of floats."""
     return float(values.mean() - SIGMAS * values.std() / math.sqrt(values.size)) - 1e-9
 
 

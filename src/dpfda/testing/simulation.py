@@ -104,8 +104,7 @@ def simulated_coefficients(
             again = total.count_with_noise(round(noise[-1]), design.counts)
             divisor = NoisyCount(again, design.counts, design.noise, count)
         step = math.ldexp(1.0, -design.exponent(plan.problem(1))) / divisor.value
-        sums = _thresholded(plan.measure(total, design), design)
-        means = (sums + noise[: design.components]) * step
+        means = (_thresholded(plan.measure(total, design), design) + noise[: design.components]) * step
         row[: design.functions] = released_coefficients(design, means[None, :], step, plan.basis)[0]
     return rows
 
