@@ -141,8 +141,7 @@ class PrivateCox(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        prepared = self.prepare(times, events, covariates, groups)
-        self.release_ = publish_cox(prepared, self._paying())
+        self.release_ = publish_cox(self.prepare(times, events, covariates, groups), self._paying())
         return self
 
     def plan(self, n: int, share: float = DIED) -> CoxPlan:
@@ -207,16 +206,14 @@ class PrivateCox(Estimator):
         ended, ends, _, followed = read_follow_ups(coding, [], invalid, times, events, called=called)
         count = len(ended)
         assert self.covariates is not None  # noqa: S101
-        stated_terms = stated_covariates(self.covariates)
-        columns = columns_named(covariates, [covariate.name for covariate in stated_terms], "covariates")
-        read, usable = read_covariates(
-            stated_terms, self.covariates, columns, count, invalid, "follow-up"
-        )
+        stated = stated_covariates(self.covariates)
+        columns = columns_named(covariates, [covariate.name for covariate in stated], "covariates")
+        read, usable = read_covariates(stated, self.covariates, columns, count, invalid, "follow-up")
         usable &= followed
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(guarantee, units, groups, "" if events is None else coding.words(invalid))
         ended, ends = np.where(usable, ended, 0.0), np.where(usable, ends, CENSORED)
-        beside = dict(zip((covariate.name for covariate in stated_terms), read, strict=True))
+        beside = dict(zip((covariate.name for covariate in stated), read, strict=True))
         own = np.zeros(count, dtype=np.int64)
         for covariate in plan.model.strata:
             own = own * covariate.ends + beside[covariate.name].astype(np.int64)

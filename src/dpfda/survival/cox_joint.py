@@ -117,8 +117,7 @@ def joined(table: Floats, spreads: Sequence[Spread], deviation: float) -> tuple[
     """
     count, matrix, places = len(spreads), np.eye(len(spreads)), PLACES[len(spreads)]
     for pair in itertools.combinations(range(count), 2):
-        others = tuple(axis for axis in range(count) if axis not in pair)
-        counts = table.sum(axis=others)
+        counts = table.sum(axis=tuple(axis for axis in range(count) if axis not in pair))
         noise = deviation * (table.size / counts.size) ** 0.5
         of = [spreads[number] for number in pair]
         matrix[pair] = matrix[pair[::-1]] = correlation(counts, of, noise, places)

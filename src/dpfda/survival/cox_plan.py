@@ -206,8 +206,7 @@ def cox_plan(
         charged = guarantee
         if how == TABLE:
             charged = ShareTable(1, guarantee, settings.unit.relation, unit).calibrated.charged
-        relation = settings.unit.relation
-        return CoxPlan(model, how, charged, relation, unit, size, designed, about)
+        return CoxPlan(model, how, charged, settings.unit.relation, unit, size, designed, about)
 
     first, *others = [plan(how) for how in _chosen(choice(method, "method", METHODS), guarantee, model)]
     best = others[0] if others and not first.few else first
@@ -290,8 +289,7 @@ def _invented(
 ) -> tuple[Floats, Integers, list[Floats | Integers], Integers]:
     """Times, ends, covariates and strata, evenly over all, at one baseline and without effects."""
     covariates, edges = model.terms.covariates, model.cells.edges
-    count = len(covariates)
-    *spread, strata, latest = spread_evenly(records, count + 2).T
+    *spread, strata, latest = spread_evenly(records, len(covariates) + 2).T
     columns = [
         2 * row - 1 if covariate.bounds else (row * covariate.ends).astype(np.int64)
         for covariate, row in zip(covariates, spread, strict=True)

@@ -182,7 +182,7 @@ class ReleasedCox(OnTime):
 
     @property
     def hazard_ratios(self) -> dict[str, Estimate]:
-        """Those of all terms, by name."""
+        """Hazard ratios of all terms, by name."""
         return {term: self[term] for term in self.effects}
 
     def test(self, covariate: str, level: float = 0.05) -> EqualityTest:
@@ -393,11 +393,7 @@ class ReleasedCox(OnTime):
         covariates = ", ".join(covariate.describe() for covariate in self.terms.covariates)
         strata = ", ".join(stratum.describe() for stratum in self.strata)
         apart = f", with a baseline for each of {strata}" if strata else ""
-        tested = {
-            covariate.name: str(self.test(covariate.name))
-            for covariate in self.terms.covariates
-            if covariate.levels
-        }
+        tested = {c.name: str(self.test(c.name)) for c in self.terms.covariates if c.levels}
         ratios = self.hazard_ratios
         return Stated(
             f"How the hazard of an event over {self._spoken_domain} depends on {covariates}{apart}: "

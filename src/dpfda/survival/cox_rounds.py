@@ -103,16 +103,13 @@ class FollowedUp:
         inside = np.minimum(times, edges[-1]) - (event >= 0) * (cells.step or 0.0) / 2
         exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
         rows = [
-            np.equal.outer(np.arange(1, covariate.ends), column)
-            if covariate.bounds is None
-            else column[None]
-            for covariate, column in zip(model.terms.covariates, columns, strict=True)
+            column[None] if own.bounds else np.equal.outer(np.arange(1, own.ends), column)
+            for own, column in zip(model.terms.covariates, columns, strict=True)
         ]
-        terms = np.concatenate(rows, dtype=np.float64)
-        return cls(exposures, event, terms, strata, levels, usable)
+        return cls(exposures, event, np.concatenate(rows, dtype=np.float64), strata, levels, usable)
 
     def part(self, rows: slice) -> FollowedUp:
-        """Some of them."""
+        """Some of the follow-ups."""
         return FollowedUp(*(getattr(self, entry.name)[..., rows] for entry in fields(self)))
 
 
@@ -120,7 +117,7 @@ class FollowedUp:
 class Rounds:
     """The public side of all rounds.
 
-    drawn: The law of noise, where it was drawn. version: By which they were at their places.
+    drawn: The law of the noise, where it has been drawn. version: Of the estimate.
     """
 
     model: Model
@@ -131,7 +128,7 @@ class Rounds:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of rounds."""
         return len(self.schedule)
 
     @property
@@ -158,7 +155,7 @@ class Rounds:
 
     @property
     def width(self) -> int:
-        """That which stands for all rounds together."""
+        """The width that stands for all rounds together."""
         return repeated_width(self.step_width, self.count)
 
     @cached_property
@@ -170,12 +167,12 @@ class Rounds:
 
     @property
     def deviation(self) -> float:
-        """Of the noise, in units of the length to which vectors are clipped."""
+        """Deviation of the noise, in units of the length to which vectors are clipped."""
         return math.ldexp(math.sqrt(float(self.noise.variances()[0])), -LENGTH_BITS)
 
     @cached_property
     def weight(self) -> float:
-        """Of terms: a record's have length at most one then."""
+        """Factor of terms, with which a record's have length at most one."""
         return 1 / math.sqrt(len(self.model.terms.covariates))
 
     def summed(self, data: FollowedUp) -> Callable[[Sequence[int]], IntegerSum]:
@@ -233,7 +230,7 @@ class Rounds:
         return np.asarray((own[:, None] * rows).reshape(-1, part.cell.size))
 
     def walked(self, noisy: Sequence[int]) -> Walk:
-        """The whole way, from what all rounds released."""
+        """The walk through all rounds, from what they released."""
         walk = Walk(self)
         for start in range(0, len(noisy), self.entries):
             walk.move(noisy[start : start + self.entries])
@@ -303,7 +300,7 @@ class Measured:
 
     @property
     def mean(self) -> Floats:
-        """Of terms, (d,)."""
+        """Means of terms (d,)."""
         return self.over_cells / self.total
 
     @cached_property

@@ -82,11 +82,7 @@ class Combinations:
         """Which covariates are numbers, and which of the terms each of these is."""
         covariates = self.model.terms.covariates
         first = np.cumsum([0, *(len(covariate.terms) for covariate in covariates)]).tolist()
-        return {
-            axis: first[axis]
-            for axis, covariate in enumerate(covariates)
-            if covariate.bounds is not None
-        }
+        return {axis: first[axis] for axis, own in enumerate(covariates) if own.bounds is not None}
 
     @cached_property
     def _edges(self) -> Floats:
@@ -105,9 +101,7 @@ class Combinations:
         """Number of parts or levels of each covariate."""
         covariates = enumerate(self.model.terms.covariates)
         parts = self._edges.size - 1
-        return tuple(
-            parts if axis in self._columns else covariate.ends for axis, covariate in covariates
-        )
+        return tuple(parts if axis in self._columns else own.ends for axis, own in covariates)
 
     @property
     def size(self) -> int:
@@ -167,8 +161,7 @@ class Combinations:
         cells, lived = self.model.cells, np.tile(self._lived, (len(counts), 1, 1))
         wide = -1, cells.coarse, cells.ratio
         last = len(cells.causes) * cells.count
-        censored = counts[:, last : cells.exits - 1]
-        left = (counts @ self._died).reshape(wide).sum(axis=-1) + censored
+        left = (counts @ self._died).reshape(wide).sum(axis=-1) + counts[:, last : cells.exits - 1]
         added = np.cumsum(np.append(1.0, np.full(cells.coarse, len(cells.causes) * cells.ratio + 1.0)))
         noise = deviation * (self.size // self.model.baselines * added[::-1]) ** 0.5
         risk = np.cumsum(np.column_stack([left, counts[:, -1:]])[:, ::-1], axis=1)[:, ::-1]
@@ -185,8 +178,7 @@ class Combinations:
         inside = _until_event(rates) - cells.steps * _until_event(cells.steps * rates)
         inside[:, 0] /= max(first, cells.steps[0])
         for place in range(cells.coarse):
-            own = np.arange(cells.count) // cells.ratio == place
-            here = shares * own
+            here = shares * (np.arange(cells.count) // cells.ratio == place)
             lived[:, last + place] = here @ before + here * inside
         return lived
 
@@ -278,7 +270,7 @@ class Combinations:
         return gradient, noise, information, sampling, lacking
 
     def _layout(self, table: Floats, deviation: float) -> Layout:
-        """What noisy counts (S, R, each) tell of covariates and of those censored."""
+        """Covariates and censoring, as noisy counts (S, R, each) show them."""
         persons = table.sum(axis=(0, 2)).reshape(self._shape)
         every, spreads = range(persons.ndim), {}
         for axis in self._columns:
