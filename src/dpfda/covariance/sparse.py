@@ -244,8 +244,9 @@ def publish_sparse(
     certificate, about = plan.certified(), {**plan.about, **stamp()}
     charge(paying, certificate, plan.entry())
     with np.errstate(all="ignore"):
-        part = certificate.part(MEAN)
-        mean = None if plan.mean is None else _released_mean(plan.mean, observations, part)
+        mean = None
+        if plan.mean is not None:
+            mean = _released_mean(plan.mean, observations, certificate.part(MEAN))
         center, reach = plan.around(mean)
         at, values = np.clip(observations.times, *plan.ends), observations.values
         values = values if plan.bounds is None else np.clip(values, *plan.bounds)
