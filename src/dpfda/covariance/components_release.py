@@ -310,20 +310,20 @@ def center_words(release: Release) -> str:
     }.get(str(release.about.get("center")), "a public curve, which is in the file")
 
 
-def second_order(release: Release, what: str, found: ReleasedComponents, exact: str = "") -> Stated:
+def second_order(release: Release, what: str, components: ReleasedComponents, exact: str = "") -> Stated:
     """What is stated of a covariance, and of its components; `exact` beside the noise floor."""
     stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
     parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
-    one = len(found.variances) == 1
-    told = ", ".join(f"{value:.3g}" for value in found.variances)
-    told = f"variance{'' if one else 's'} {told}"
+    single = len(components.variances) == 1
+    listed = ", ".join(f"{value:.3g}" for value in components.variances)
+    listed = f"variance{'' if single else 's'} {listed}"
     accurate = ["The release does not say what its noise amounts to."]
-    if found.floor is not None:
-        above = int(np.sum(found.variances > found.floor))
+    if components.floor is not None:
+        above = int(np.sum(components.variances > components.floor))
         accurate = [
             f"In 95 of 100 releases noise alone makes no pattern of variation above "
-            f"{number(found.floor)}. "
-            f"{_variances_words(found.variances, found.floor)} Where noise is "
+            f"{number(components.floor)}. "
+            f"{_variances_words(components.variances, components.floor)} Where noise is "
             "large, estimate and noise are drawn towards zero together: small numbers are then no "
             "finding.",
             f"Without noise the largest variance of these curves as they were clipped lies {exact}."
@@ -336,29 +336,29 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
             "was not seen: curves vary more than is published, often by a tenth to as much again, and "
             "many times as much where a few are unlike all others.",
         ]
-        told = f"{above} above the noise floor of {found.floor:.3g}; {told}"
+        listed = f"{above} above the noise floor of {components.floor:.3g}; {listed}"
     timing = (
         "- The time that drawing the directions took: how many draws are rejected depends on the data."
     )
     return Stated(
-        f"{what} over {found._spoken_domain}.",
+        f"{what} over {components._spoken_domain}.",
         uses="be evaluated anywhere, drawn and passed on",
         promised=[f"The promise is for all parts together: {'; '.join(parts)}."] if parts[1:] else [],
         public=[
             f"the center: {center_words(release)}",
-            f"the functions: the {found.basis.eigenvalues.size} leading ones of the "
-            f"{found.basis.describe()}",
+            f"the functions: the {components.basis.eigenvalues.size} leading ones of the "
+            f"{components.basis.describe()}",
         ],
         remarks=accurate,
         uncovered=[timing] if release.certificate.mechanism.get("name") == "exponential" else [],
         numbers={
-            "kernel": found.basis.describe(),
-            "domain_range": list(found.domain_range),
-            "noise_floor": found.floor,
-            "components": found.variances.tolist(),
-            "total_variance": found.total,
+            "kernel": components.basis.describe(),
+            "domain_range": list(components.domain_range),
+            "noise_floor": components.floor,
+            "components": components.variances.tolist(),
+            "total_variance": components.total,
         },
-        findings={"components": told} | ({"largest": f"without noise {exact}"} if exact else {}),
+        findings={"components": listed} | ({"largest": f"without noise {exact}"} if exact else {}),
     )
 
 

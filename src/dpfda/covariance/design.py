@@ -70,12 +70,12 @@ def symmetric_laws(
     sizes = [*range(1, largest + 1)]
     if components is not None:
         sizes = [whole(components, "functions", 1, largest)]
-    known = symmetric_mechanisms()
-    if not isinstance(mechanism, str) or mechanism not in ("auto", *known):
-        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))
+    every = symmetric_mechanisms()
+    if not isinstance(mechanism, str) or mechanism not in ("auto", *every):
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(every)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
-        names = [name for name in known if suits(name, guarantee)]
+        names = [name for name in every if suits(name, guarantee)]
     return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
@@ -96,11 +96,10 @@ def checked_laws(
 
     Raises DpfdaError if one gives more than `rest`.
     """
-    found = dict[SymmetricNoise, Guarantee]()
+    achieved = dict[SymmetricNoise, Guarantee]()
     for law in symmetric_laws(functions, radius, rest, neighbours, mechanism, components):
-        difference = OuterDifference.of(law.size, radius, neighbours)
-        found[law] = recomputed(law, "l2", difference, rest)
-    return found
+        achieved[law] = recomputed(law, "l2", OuterDifference.of(law.size, radius, neighbours), rest)
+    return achieved
 
 
 def best_symmetric(
@@ -155,7 +154,7 @@ def chosen_radius(
 
     Examples
     --------
-    >>> [round(each, 3) for each in chosen_radius(8.0, 1.0, 1.0, 50_000.0)]
+    >>> [round(value, 3) for value in chosen_radius(8.0, 1.0, 1.0, 50_000.0)]
     [2.828, 1.003]
     """
     wanted, radii = typical * share**0.25, radius_grid(largest)
@@ -212,14 +211,14 @@ def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, si
     relative = (eigenvalues[rows] * eigenvalues[columns]) / eigenvalues[0] ** 2
     largest = float(np.max(coordinates**2 + power))
     scales = largest * np.geomspace(1e-6, 4.0, 67)[:, None]
-    found = list[tuple[float, Floats]]()
+    fits = list[tuple[float, Floats]]()
     for exponent in EXPONENTS:
         prior = scales * relative**exponent
         total = prior + power
         unlikely = np.sum(np.log(total) + coordinates**2 / total, axis=1)
         least = int(np.argmin(unlikely))
-        found.append((unlikely[least], prior[least] / total[least]))
-    return min(found, key=lambda each: each[0])[1]
+        fits.append((unlikely[least], prior[least] / total[least]))
+    return min(fits, key=lambda fit: fit[0])[1]
 
 
 def check_signal(size: int, epsilon: Fraction) -> None:

@@ -24,19 +24,6 @@ from dpfda.records.labels import key_order, read_keys
 from dpfda.spine.arguments import Bounds
 
 
-def center_word(center: object) -> str | None:
-    """The center where it is a word; None stands for "auto"."""
-    if center is None:
-        return "auto"
-    if not isinstance(center, str):
-        return None
-    if center not in ("auto", "private", "pairs", "bound"):
-        raise ParameterError(
-            "center", "be 'auto', 'private', 'pairs', 'bound', a curve or a function", repr(center)
-        )
-    return center
-
-
 def matching(units: int) -> NDArray[np.intp]:
     """A random order (n,) of units, from the operating system's entropy: neighbours in it are paired.
 
@@ -54,25 +41,31 @@ class Paired(Curves):
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """What deviations are asked for: the bound on a record, the center, the length. Public.
+    """How deviations are taken: the bound on a record, the center, the length. Public.
 
     Parameters
     ----------
     bounds : pair or Bound
         As an estimator takes it.
-    given : Center
+    center : Center
     standardize : bool
         Whether curves are standardised.
     """
 
     bounds: Bounds
-    given: Center
+    center: Center
     standardize: bool
 
     @property
     def word(self) -> str | None:
         """The center where it is a word: "auto", "private", "pairs" or "bound"."""
-        return center_word(self.given.curve)
+        word = "auto" if self.center.curve is None else self.center.curve
+        if not isinstance(word, str):
+            return None
+        words = "be 'auto', 'private', 'pairs', 'bound', a curve or a function"
+        if word not in ("auto", "private", "pairs", "bound"):
+            raise ParameterError("center", words, repr(word))
+        return word
 
     def settled(
         self, guarantee: Guarantee, size: int | None, neighbours: Neighbours, scores: bool
@@ -90,31 +83,31 @@ class Deviations:
             Whether components are sought, whose scores need an origin.
         """
         strength = None if size is None else size * pure_part(guarantee).epsilon
-        word, given = self.word, self.given
+        word, center = self.word, self.center
         if word == "auto":
             replaced = neighbours is Neighbours.REPLACE_ONE
             few = strength is not None and strength < PAIRED
             word = "pairs" if replaced and few else "private"
-            given = given.but(curve=word)
-            if word == "pairs" and scores and given.mean_share is None:
-                given = given.but(mean_share=SCORES_SHARE)
-        if word == "private" and given.mean_share is None:
-            given = given.but(mean_share=mean_share(strength))
-        if given.radius_share is None:
-            given = given.but(radius_share=radius_share(strength))
-        return replace(self, given=given)
+            center = center.but(curve=word)
+            if word == "pairs" and scores and center.mean_share is None:
+                center = center.but(mean_share=SCORES_SHARE)
+        if word == "private" and center.mean_share is None:
+            center = center.but(mean_share=mean_share(strength))
+        if center.radius_share is None:
+            center = center.but(radius_share=radius_share(strength))
+        return replace(self, center=center)
 
     @property
     def mean_share(self) -> Fraction | None:
         """Share of the budget for a mean, as the center or beside pairs; None where there is none."""
-        share = self.given.mean_share
+        share = self.center.mean_share
         released = self.word in ("private", "pairs") and share is not None
         return below_one(share, "mean_share") if released else None
 
     @property
     def chosen(self) -> bool:
         """Whether the length is chosen privately."""
-        radius = self.given.radius
+        radius = self.center.radius
         if isinstance(radius, str) and radius != "private":
             raise ParameterError("radius", "be a positive length or 'private'", repr(radius))
         measured = self.word == "private" or (self.word == "pairs" and not self.unbounded)
@@ -134,12 +127,12 @@ class Deviations:
         ParameterError
             If there is none, or one that does not bound the l2 length of a deviation.
         """
-        if self.unbounded and self.given.radius is not None and not self.chosen:
+        if self.unbounded and self.center.radius is not None and not self.chosen:
             if self.word in ("auto", "private", "bound"):
                 words = "be given where the center is not"
                 remedy = "Pass a public curve as $center, or $bounds."
                 raise ParameterError("bounds", words, "None", remedy, center=InPython("center"))
-            return L2Ball(cast("float", self.given.radius))
+            return L2Ball(cast("float", self.center.radius))
         bound = read_bounds(self.bounds, self.standardize)
         if not isinstance(bound, ValueBounds | L2Ball):
             words = "be (lower, upper), ValueBounds or L2Ball for a covariance"
@@ -155,7 +148,7 @@ class Deviations:
         ParameterError
             If it does not fit the grid, is not finite, or a released function has another domain.
         """
-        center: object = self.given.curve
+        center: object = self.center.curve
         if self.word == "private":
             return None
         if isinstance(center, str):
@@ -181,7 +174,7 @@ class Deviations:
         With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice
         its radius: the released mean is moved into the bound.
         """
-        bound, given = self.bound, self.given
+        bound, stated = self.bound, self.center
         grid, weights = basis.grid_points, basis.weights
         own = bound.center_on(grid)
         implied = 2 * bound.radius_on(grid, weights)
@@ -196,9 +189,9 @@ class Deviations:
                 implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
             else:
                 implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
-        if given.radius is None or self.chosen:
+        if stated.radius is None or self.chosen:
             return implied
-        radius = L2Ball(cast("float", given.radius)).radius
+        radius = L2Ball(cast("float", stated.radius)).radius
         return radius if self.unbounded else min(radius, implied)
 
     def described(self, radius: float) -> dict[str, object]:

@@ -33,11 +33,11 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.releases import entries as file
 from dpfda.releases.promise import AddedNoise
 
-# The cut is so many integers; forms that are further than FAR from the middle of the bounds lie there.
+# The cut in integers; forms farther than FAR from the middle of the bounds count as lying at FAR.
 LARGEST, FAR = 2**8, 2**16
-# Pairs of different points are of no more than so many points.
+# Number of points, at most, whose pairs are measured.
 PLACES = 17
-# Distances count as often at one point, and at pairs.
+# Weights of distances at one point, and at pairs.
 ONE, PAIR = 4, 3
 # The squared cut, in largest variances of what was released; these are taken to be so many squared
 # radii over the domain's length at least.
@@ -61,9 +61,9 @@ class CovarianceDistance(file.Written):
     noisy : int
         D as this file's head says, plus noise.
     cut : float
-        Forms were held within it around their center, in units of the data.
+        Forms were clipped to it around their center, in units of the data.
     units : int
-        Of how many it is.
+        Number of units.
     noise : NoiseLaw
         Laplace.
     """
@@ -84,14 +84,14 @@ class CovarianceDistance(file.Written):
         return AddedNoise(self.noise, "l1", MOVED, -3)
 
     def unseen(self, level: float) -> tuple[float, float]:
-        """What it is at least and at most at a point, in squared cuts, in so many releases and more."""
+        """The least and the largest distance at a point, in squared cuts, at this level at least."""
         assert isinstance(self.noise, KNormNoise)  # noqa: S101
         reach = self.noise.scales[0] * math.log(0.5 / (OWN * (1 - level))) + ONE
         least, most = (max(0.0, (self.noisy + side) / MOVED / self.units) for side in (-reach, reach))
         return least, most
 
     def interval(self, variances: Floats, level: float, pairs: bool = False) -> tuple[Floats, Floats]:
-        """Variances (q,) of these units' forms, at least and at most, by those that were released.
+        """Least and largest variances (q,) of these units' forms, from the released ones.
 
         pairs: Whether the forms are of two points. Rounding of forms is allowed for.
         """
@@ -104,9 +104,9 @@ class CovarianceDistance(file.Written):
         return square * np.maximum(np.sqrt(lower) - 1 / LARGEST, 0.0) ** 2, upper
 
     def before_cut(self, variances: Floats) -> Floats:
-        """Variances (q,) of which so much is left by the cut; never less.
+        """Variances (q,) before the cut, from those after it; never smaller.
 
-        One half of the values is taken to be normal, one to have a Laplace law.
+        Half of the values are taken to be normal, half to have a Laplace law.
         """
         square, rate, far = self.cut**2, np.sqrt(2 / VARIANCES), 1 / np.sqrt(VARIANCES)
         laplace = 2 * np.exp(-rate) * (1 / rate + 1 / rate**2)
@@ -126,8 +126,7 @@ def cut_for(matrix: Floats, radius: float, length: float) -> float:
 
     length: Of the domain.
     """
-    largest = max(float(np.max(np.diag(matrix))), LEAST * radius**2 / length)
-    return math.sqrt(SQUARES * largest)
+    return math.sqrt(SQUARES * max(float(np.max(np.diag(matrix))), LEAST * radius**2 / length))
 
 
 def measured_distance(
@@ -193,14 +192,13 @@ def simulated_distance(
     law: KNormNoise,
     generator: np.random.Generator,
 ) -> CovarianceDistance:
-    """The same of a covariance (m, m) that is made up. No data, nothing private."""
+    """The same for an invented covariance (m, m). No data, nothing private."""
     apart = truth - matrix
     own, (first, second) = np.diag(apart), np.transpose(_pairs(len(apart)))
     pairs = np.abs((own[first] + own[second]) / 2) + np.abs(apart[first, second])
     far = max(ONE * float(np.max(np.abs(own))), PAIR * float(np.max(pairs)))
     exact = units * (LARGEST / cut) ** 2 * far
-    noisy = round(exact + float(law.simulate(generator, 1)[0, 0]))
-    return CovarianceDistance(noisy, cut, units, law)
+    return CovarianceDistance(round(exact + float(law.simulate(generator, 1)[0, 0])), cut, units, law)
 
 
 def _pairs(points: int) -> list[tuple[int, int]]:

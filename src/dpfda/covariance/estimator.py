@@ -101,11 +101,11 @@ class SecondMoments(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        guarantee, asked = self._checked()
+        guarantee, deviations = self._checked()
         whole(n, "n", 2)
         basis = public_basis(self.settings, self.basis, columns)
         planned = self.settings.unit.public_size is None
-        return self._plan(guarantee, n, asked, basis, None, self.settings, planned)
+        return self._plan(guarantee, n, deviations, basis, None, self.settings, planned)
 
     def prepare(self, X: Records, groups: Labels = None) -> Prepared[CovariancePlan, Curves]:
         """Check everything that is public, and read the curves. Nothing is charged or drawn.
@@ -115,15 +115,15 @@ class SecondMoments(Estimator):
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            guarantee, asked = self._checked()
+            guarantee, deviations = self._checked()
             settings = self._settings_for(X, groups)
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
-            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own, settings)
+            plan = self._plan(guarantee, int(curves.usable.size), deviations, basis, own, settings)
             if plan.about["center"] == "pairs":
                 # A file of observations may be sorted by time: which record comes first is then private.
                 labels = values.ids if own is None and isinstance(values, LongCurves) else own
-                curves = asked.paired(curves, labels)
+                curves = deviations.paired(curves, labels)
         return Prepared(plan, curves)
 
     def _charged(self, X: Records, groups: Labels) -> tuple[Stage, OuterSum, Certificate, Curves]:
@@ -141,30 +141,27 @@ class SecondMoments(Estimator):
     def _checked(self) -> tuple[Guarantee, Deviations]:
         guarantee = check_choices(self)
         check_interval(self.basis, "second moments", "Release a PrivateMean of functions on a box.")
-        return guarantee, self._deviations()
-
-    def _deviations(self) -> Deviations:
         settings = self.settings
-        asked = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
-        if asked.word == "pairs" and settings.unit.private:
+        deviations = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
+        if deviations.word == "pairs" and settings.unit.private:
             words = "not be 'pairs' under add/remove neighbours"
             remedy = "One unit more would change who is paired with whom. Use $center or a curve."
             raise ParameterError("center", words, "'pairs'", remedy, center="private")
-        asked.bound  # noqa: B018
-        return asked
+        deviations.bound  # noqa: B018
+        return guarantee, deviations
 
     def _plan(
         self,
         guarantee: Guarantee,
         count: int,
-        asked: Deviations,
+        deviations: Deviations,
         basis: Basis,
         groups: object,
         settings: Settings,
         planned: bool = False,
     ) -> CovariancePlan:
         return covariance_plan(
-            guarantee, count, settings=settings, asked=asked, basis=basis,
+            guarantee, count, settings=settings, deviations=deviations, basis=basis,
             unit=settings.unit.called(groups), planned=planned, **self._sought(),
         )  # fmt: skip
 
@@ -289,8 +286,8 @@ class PrivateCovariance(SecondMoments):
             self.n_features_in_ = int(sparse.center.size)
             return self
         stage, total, certificate, curves = self._charged(X, groups)
-        made = release_covariance(total.triangle(), stage, certificate)
-        self.release_ = with_distance(made, curves, stage.plan)
+        covariance = release_covariance(total.triangle(), stage, certificate)
+        self.release_ = with_distance(covariance, curves, stage.plan)
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
@@ -319,9 +316,9 @@ class PrivateCovariance(SecondMoments):
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledCovariance:
         """The same on the columns of X, where the number of records is not known yet."""
-        guarantee, asked = self._checked()
+        guarantee, deviations = self._checked()
         basis = read_curves(self.settings, self.basis, X)[1]
-        plan = self._plan(guarantee, 2, asked, basis, groups, self.settings)
+        plan = self._plan(guarantee, 2, deviations, basis, groups, self.settings)
         return PooledCovariance.of(self.settings, plan)
 
     def _sought(self) -> Sought:
@@ -334,7 +331,7 @@ def covariance_plan(
     count: int,
     *,
     settings: Settings,
-    asked: Deviations,
+    deviations: Deviations,
     basis: Basis,
     unit: str,
     strategy: MatrixNoise | Exponential,
@@ -351,7 +348,7 @@ def covariance_plan(
     count : int
         Number of units; used where it is public.
     settings : Settings
-    asked : Deviations
+    deviations : Deviations
     strategy : MatrixNoise or Exponential
     summary : str
         For the ledger's history.
@@ -368,15 +365,15 @@ def covariance_plan(
     size = public_size(settings.unit, count, settings.reading.invalid)
     size = count if planned and size is not None else size
     units, neighbours = size, settings.unit.relation
-    settled = asked.settled(guarantee, size, neighbours, scores=summary == "principal components")
+    settled = deviations.settled(guarantee, size, neighbours, scores=summary == "principal components")
     counted, size = size is None, size // 2 if size and settled.word == "pairs" else size
     SymmetricTensorBasis(basis)
     center = settled.center_on(basis.grid_points)
     radius = settled.radius_on(basis, center)
-    radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
+    radius_share = below_one(settled.center.radius_share, "radius_share") if settled.chosen else None
     own_share, around = None, settled.chosen and settled.word in ("pairs", "private")
-    told = around and summary == "covariance" and isinstance(settled.bound, ValueBounds)
-    if told and units is not None and neighbours is Neighbours.REPLACE_ONE:
+    eligible = around and summary == "covariance" and isinstance(settled.bound, ValueBounds)
+    if eligible and units is not None and neighbours is Neighbours.REPLACE_ONE:
         own_share = distance_share(units * pure_part(guarantee).epsilon)
     shares = Shares.of(guarantee, counted, settled.mean_share, radius_share, own_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()

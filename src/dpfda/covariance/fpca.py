@@ -184,8 +184,8 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         if stage.plan.subspace is not None:
             release: ReleasedComponents = release_subspace(total, stage, certificate)
         else:
-            made = self.covariance_ = release_covariance(total.triangle(), stage, certificate)
-            release = self._found(made)
+            covariance = self.covariance_ = release_covariance(total.triangle(), stage, certificate)
+            release = self._components(covariance)
         self.release_ = release
         self.mean_release_ = release.mean
         self.components_ = release(release.grid_points)
@@ -201,9 +201,9 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledCovariance:
         """The covariance as several holders add it up, of which components are told; see `PooledSum`."""
-        return PooledCovariance.of(self.settings, self.plan(n, columns), seen=self._found)
+        return PooledCovariance.of(self.settings, self.plan(n, columns), seen=self._components)
 
-    def _found(self, covariance: ReleasedCovariance) -> ReleasedComponents:
+    def _components(self, covariance: ReleasedCovariance) -> ReleasedComponents:
         count = self.n_components
         return covariance.components(None if count is None else min(count, covariance.noise.size))
 

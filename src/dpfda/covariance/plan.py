@@ -44,10 +44,11 @@ from dpfda.publication.planners import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.staged import RADIUS, Selection
 
-# Deviation of the logarithm of a curve's size. So many persons are made up, each for several or a few.
+# Deviation of the logarithm of a curve's size.
 SIZES = 0.5
-# Of curves, in distances between bounds on values.
+# Deviation of curves, in distances between bounds on values.
 DEVIATION = 0.06
+# Number of invented persons; each stands for several units, or for a part of one.
 PERSONS = 500
 # Below this number of records times epsilon lengths are counted in half as many bins.
 COARSE = 750
@@ -114,7 +115,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     # On half of the sets of real curves.
     apart: ClassVar[float] = 0.5
 
-    guarantee = said_by("shares.whole")
+    guarantee = said_by("shares.guarantee")
 
     @property
     def functions(self) -> str:
@@ -162,9 +163,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     def entry(self) -> dict[str, object]:
         drawn = {} if self.subspace is None else self.subspace.describe()
-        return super().entry() | {
-            "budget": {**self.shares.describe(), **drawn}
-        }  # fmt: skip
+        return super().entry() | {"budget": {**self.shares.describe(), **drawn}}
 
     @property
     def ball(self) -> IntegerBall:
@@ -193,7 +192,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         part = self.shares.radius
         if part is None:
             return None
-        strength = None if self.size is None else self.size * pure_part(self.shares.whole).epsilon
+        strength = None if self.size is None else self.size * pure_part(self.shares.guarantee).epsilon
         step = 2 if strength is not None and strength < COARSE else 1
         return RadiusChoice(self.radius, part, self.neighbours, step=step)
 
@@ -212,10 +211,10 @@ class CovariancePlan(TriedPlan, PlanAgain):
         Directions of the exponential mechanism keep their number of functions.
         """
         assert self.choice is not None  # noqa: S101
-        strength, whole = size * float(pure_part(self.shares.rest).epsilon), self.subspace is None
+        strength, restorable = size * float(pure_part(self.shares.rest).epsilon), self.subspace is None
         lengths = self.choice.typical(selection, size)
-        radius, restored = chosen_radius(self.radius, *lengths, strength, whole)
-        if not whole:
+        radius, restored = chosen_radius(self.radius, *lengths, strength, restorable)
+        if not restorable:
             return replace(self, radius=radius)
         noise = self.noise(size)
         return replace(
@@ -264,7 +263,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
             check(self.mean)
         if self.subspace is not None:
             variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
-            check_signal(self.size or 1, pure_part(self.shares.whole).epsilon)
+            check_signal(self.size or 1, pure_part(self.shares.guarantee).epsilon)
 
     def noise(self, size: int) -> SymmetricNoise:
         """The law for a public or released number of units; its size is the number of functions."""
@@ -306,27 +305,27 @@ class CovariancePlan(TriedPlan, PlanAgain):
         )
 
     def trials(self, count: int) -> list[Trial]:
-        """Of ordinary curves about their mean, of which the deviations are shortened as in a release."""
+        """Releases of ordinary curves around their mean, with deviations shortened as in a release."""
         size, basis = self.size or self.expected_size, self.basis
         if self.subspace is not None or size is None:
             return []
         start, end = basis.domain_range
         grid, pairs = basis.grid_points, self.about["center"] == "pairs"
-        certificate, found = self.certified(), list[Trial]()
+        certificate, trials = self.certified(), list[Trial]()
         curves, covariances = ordinary_persons((grid - start) / (end - start), count)
         half, scale = PERSONS // 2, self._deviation
-        for key, (each, covariance) in enumerate(zip(curves, covariances, strict=True)):
+        for key, (persons, covariance) in enumerate(zip(curves, covariances, strict=True)):
             # Each from its own key: how many numbers one takes does not change the others.
             generator = np.random.Generator(np.random.Philox(key=[2, key]))
-            apart = (each[:half] - each[half:]) / math.sqrt(2) if pairs else each
+            apart = (persons[:half] - persons[half:]) / math.sqrt(2) if pairs else persons
             truth = scale**2 * covariance
-            made = self._released(scale * apart @ basis.analysis, size, generator, certificate, truth)
-            found.append(PairTrial(made, grid, truth))
-        return found
+            release = self._released(scale * apart @ basis.analysis, size, generator, certificate, truth)
+            trials.append(PairTrial(release, grid, truth))
+        return trials
 
     @property
     def _deviation(self) -> float:
-        """Of curves, as it is taken to be: a part of the distance between bounds, or half a radius."""
+        """Assumed deviation of curves: a part of the distance between bounds, or half a radius."""
         usual, records = self.radius / math.sqrt(volume(self.basis)) / 2, self.bounded.get("records")
         if isinstance(records, Mapping) and records["kind"] == "values":
             wide = float(np.mean(np.subtract(records["upper"], records["lower"])))
@@ -349,13 +348,12 @@ class CovariancePlan(TriedPlan, PlanAgain):
         rows = rows[:, : law.size] * self.weights(law.size)
         lengths = np.sqrt(np.sum(rows**2, axis=1))
         if self.choice is not None:
-            selection = self.choice.simulated(lengths, size, generator)
-            plan = self.chosen(selection, size)
+            plan = self.chosen(self.choice.simulated(lengths, size, generator), size)
             law = plan.noise(size)
         rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
         noisy = np.rint(matrix + law.simulate(generator, 1)[0])[np.tril_indices(law.size)]
-        made = ReleasedCovariance(
+        release = ReleasedCovariance(
             basis=self.basis.truncate(law.size),
             noisy_sum=tuple(int(value) for value in noisy),
             exponent=2 * plan.ball.exponent,
@@ -367,12 +365,12 @@ class CovariancePlan(TriedPlan, PlanAgain):
             emphasis=self.emphasis,
             restored=plan.restored,
         )
-        told, units = self.distance_noise, self.n
-        if told is None or units is None:
-            return made
-        cut = plan.cut(made)
-        distance = simulated_distance(truth, made.on_grid(), units, cut, told, generator)
-        return replace(made, distance=distance)
+        noise, units = self.distance_noise, self.n
+        if noise is None or units is None:
+            return release
+        cut = plan.cut(release)
+        distance = simulated_distance(truth, release.on_grid(), units, cut, noise, generator)
+        return replace(release, distance=distance)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """For the variance function; None where the count is private."""
@@ -380,9 +378,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
 
     @property
     def scale(self) -> tuple[float, str] | None:
-        return float(self.radius**2) / volume(
-            self.basis
-        ), "the largest mean variance that the bound allows"
+        largest = float(self.radius**2) / volume(self.basis)
+        return largest, "the largest mean variance that the bound allows"
 
     @property
     def noise_words(self) -> str:

@@ -102,16 +102,16 @@ class Stage:
         subspace = self.plan.subspace
         return self.plan.noise(self.size).size if subspace is None else subspace.components
 
-    def before(self, whole: Guarantee) -> list[Guarantee]:
+    def before(self, guarantee: Guarantee) -> list[Guarantee]:
         """What was achieved for count, mean and choice of the radius, where they were released."""
-        found = [] if self.mean is None else self.mean.certificate.achieved_within(whole)
-        found += self.plan.distance_achieved
-        found += [] if self.selection is None else [self.selection.achieved]
+        achieved = [] if self.mean is None else self.mean.certificate.achieved_within(guarantee)
+        achieved += self.plan.distance_achieved
+        achieved += [] if self.selection is None else [self.selection.achieved]
         part = self.plan.shares.count
         # A mean that was divided by the count has it among its own stages.
         if isinstance(self.divisor, NoisyCount) and part is not None and self.mean is None:
-            found.append(recomputed(self.divisor.noise, "l1", self.divisor.scale, part))
-        return found
+            achieved.append(recomputed(self.divisor.noise, "l1", self.divisor.scale, part))
+        return achieved
 
     def fulfilled(
         self,
@@ -122,15 +122,15 @@ class Stage:
     ) -> Certificate:
         """The certificate with what all stages gave, the split of the budget, and the chosen radius."""
         plan, bound = self.plan, None
-        said: dict[str, object] = {"budget": plan.shares.describe()}
+        design: dict[str, object] = {"budget": plan.shares.describe()}
         if self.selection is not None:
-            said |= {"radius": plan.radius, "choice": self.selection.to_json()}
+            design |= {"radius": plan.radius, "choice": self.selection.to_json()}
             records = certificate.bound["records"]
             stated = None if records is None else bound_from_json(mapping(records))
             bound = deviation_bound(CHOSEN, plan.radius, stated)
         return certificate.fulfilled(
             added([*self.before(certificate.guarantee), *achieved]),
-            {**tuning, **said, **tuning},
+            {**tuning, **design, **tuning},
             bound,
             drawn,
         )
@@ -222,18 +222,16 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
     plan, ball, shares = stage.plan, stage.plan.ball, stage.plan.subspace
     assert shares is not None  # noqa: S101
     moments = total.leading(shares.components)
-    found = np.zeros((shares.components, 0))
+    directions = np.zeros((shares.components, 0))
     for part in shares.directions:
         # What is orthogonal to the directions so far.
-        frame = integer_frame(np.linalg.svd(found)[0][:, found.shape[1] :])
-        square = frame_bound(frame) * ball.radius**2
-        rate = direction_rate(part, square, plan.neighbours)
+        frame = integer_frame(np.linalg.svd(directions)[0][:, directions.shape[1] :])
+        rate = direction_rate(part, frame_bound(frame) * ball.radius**2, plan.neighbours)
         drawn = moments.compressed(frame).through(partial(draw_direction, rate=rate))
         vector = np.array(frame, dtype=float).T @ np.array(drawn, dtype=float)
-        found = np.linalg.qr(np.column_stack([found, vector]))[0]
-    frame = integer_frame(found)
-    radius_square = frame_bound(frame) * ball.radius**2
-    noise, last = variance_noise(shares, radius_square, plan.neighbours)
+        directions = np.linalg.qr(np.column_stack([directions, vector]))[0]
+    frame = integer_frame(directions)
+    noise, last = variance_noise(shares, frame_bound(frame) * ball.radius**2, plan.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
     scale = 2.0 ** (-2 * ball.exponent) / stage.count / 4.0**DIRECTION_BITS
     variances, turned = np.linalg.eigh(nearest_positive(filled(noisy, len(frame)) * scale))
@@ -247,7 +245,7 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
     basis = plan.basis.truncate(shares.components)
     return ReleasedComponents(
         basis,
-        *ordered(found @ turned, variances, basis),
+        *ordered(directions @ turned, variances, basis),
         total=None,
         floor=largest_size(simulated, 0.95) * scale,
         center=stage.center,
@@ -272,8 +270,8 @@ def outer_sum(
 ) -> OuterSum:
     """Subtract the center, embed, clip, round, multiply out and add up.
 
-    Unusable rows count as the center itself: they add nothing. What is embedded already need not be
-    again.
+    Unusable rows count as the center itself: they add nothing. `rows` are coefficients that were
+    embedded before.
     """
     total = OuterSum(components)
     with np.errstate(all="ignore"):
@@ -284,12 +282,12 @@ def outer_sum(
 
 def measured(curves: Curves, stage: Stage) -> tuple[Floats, list[Rows]]:
     """Lengths (n,) of the deviations that are shortened, and what is summed of them. Private."""
-    size, lengths, kept = stage.components, [], []
+    size, lengths, blocks = stage.components, [], []
     everything = size if stage.plan.subspace is None else stage.plan.basis.eigenvalues.size
     for rows in _deviations(curves, stage, everything):
         lengths.append(row_lengths(rows))
-        kept.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
-    return np.concatenate(lengths), kept
+        blocks.append(Rows(np.ascontiguousarray(rows.mantissas[:, :size]), rows.exponents))
+    return np.concatenate(lengths), blocks
 
 
 def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
@@ -299,7 +297,7 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     center = 0.0 if plan.about["center"] == "pairs" else stage.center
     # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
     largest = np.finfo(np.float64).max / 4
-    center, lower, upper = (np.clip(each, -largest, largest) for each in (center, *_bounds(plan)))
+    center, lower, upper = (np.clip(curve, -largest, largest) for curve in (center, *_bounds(plan)))
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
     analysis = plan.basis.analysis
     public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
@@ -347,7 +345,7 @@ class PooledCovariance(PooledSum):
     plan : CovariancePlan
         On the columns of all holders, for any number of units.
     seen : callable
-        What is told of the released covariance: post-processing.
+        Makes what is published of the released covariance: post-processing.
     """
 
     settings: Settings
@@ -383,7 +381,7 @@ class PooledCovariance(PooledSum):
 
     @cached_property
     def functions(self) -> int:
-        """As many functions as any law may have that is drawn from, whatever the number of units."""
+        """The largest number of functions of any law that may be drawn from, for any number of units."""
         return max(law.size for law in self.plan.laws)
 
     @property
@@ -398,8 +396,8 @@ class PooledCovariance(PooledSum):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         plan = self.plan
         center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
-        made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
-        return {"reading": self.settings.reading.rules, "integers": [*made, plan.basis.to_json()]}
+        parts = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
+        return {"reading": self.settings.reading.rules, "integers": [*parts, plan.basis.to_json()]}
 
     def read(self, X: Records, y: Beside = None) -> tuple[Cells, ...]:
         basis = self.plan.basis

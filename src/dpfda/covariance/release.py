@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds.stated import bound_from_json
-from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
+from dpfda.covariance.components_release import center_words, known_units, second_order
 from dpfda.covariance.design import check_choice, fitted_shrinkage
 from dpfda.covariance.distance import CovarianceDistance, cut_for
 from dpfda.covariance.surface import CovarianceSurface
@@ -157,13 +157,10 @@ class ReleasedCovariance(CovarianceSurface):
     @cached_property
     def shrinkage(self) -> Floats:
         """Factors (N,) on the coordinates, chosen from the noisy coordinates: post-processing."""
+        noisy, power = self.noisy_coordinates, self.noise_power
         if not self.shrunk:
-            return frozen(np.ones(self.noisy_coordinates.size))
-        return frozen(
-            fitted_shrinkage(
-                self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
-            )
-        )
+            return frozen(np.ones(noisy.size))
+        return frozen(fitted_shrinkage(noisy, power, self.basis.eigenvalues, self.noise.size))
 
     @cached_property
     def matrix(self) -> Floats:
@@ -240,8 +237,8 @@ class ReleasedCovariance(CovarianceSurface):
             remedy = "The error of the ratio depends on exact values."
             raise ParameterError("public_size", words, "a count that was released with noise", remedy)
         asked = checked(self, level, simultaneous, of, exact)
-        level, given = asked.level, self.grid_points if first is None else first
-        at_s, at_t = self._pairs(given, given if second is None else second)
+        level, axis = asked.level, self.grid_points if first is None else first
+        at_s, at_t = self._pairs(axis, axis if second is None else second)
         points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
         if asked.of == "sample":
             return self._told(at_s, at_t, points, asked)
@@ -267,7 +264,7 @@ class ReleasedCovariance(CovarianceSurface):
 
         A covariance is half of the variance of (x(s) + x(t)) / sqrt(2) less that of the difference.
         """
-        distance, one = known(self.distance), at_s == at_t
+        distance, diagonal = known(self.distance), at_s == at_t
 
         def ends(variances: Floats, far: Floats, pairs: bool) -> tuple[Floats, Floats]:
             """Of variances of values that are so far from the middle of their bounds at most."""
@@ -282,8 +279,8 @@ class ReleasedCovariance(CovarianceSurface):
         mean, wide = (own[0] + own[1]) / 2, (far[0] + far[1]) * math.sqrt(0.5)
         sums, differences = (ends(mean + side, wide, True) for side in (values, -values))
         most = np.sqrt(above_s * above_t)
-        below = np.where(one, first, np.maximum((sums[0] - differences[1]) / 2, -most))
-        above = np.where(one, above_s, np.minimum((sums[1] - differences[0]) / 2, most))
+        below = np.where(diagonal, first, np.maximum((sums[0] - differences[1]) / 2, -most))
+        above = np.where(diagonal, above_s, np.minimum((sums[1] - differences[0]) / 2, most))
         return settled(Band(points, below, above, asked.level, asked.simultaneous), values)
 
     # Its file.
@@ -294,17 +291,14 @@ class ReleasedCovariance(CovarianceSurface):
         choice = tuple(_choice(mapping(written.get("mechanism", {}))))
         return charged(written, {**held, "choice": choice})
 
-    def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self, self.mean)
-
     def _added_noise(self) -> list[AddedNoise]:
         moments = noise_on_moments(
             self.noise, self.certificate.bound["radius"], self.exponent, self.neighbours
         )
         # A mean that was divided by the count has it among its own stages.
-        held = self.mean is not None and "count" in self.mean.certificate.stages
-        counts = [] if held else noise_on_count(self.divisor)
-        choice = [each.added(self.neighbours) for each in _choice(self.certificate.mechanism)]
+        counted = self.mean is not None and "count" in self.mean.certificate.stages
+        counts = [] if counted else noise_on_count(self.divisor)
+        choice = [selection.added(self.neighbours) for selection in _choice(self.certificate.mechanism)]
         return [*counts, *([self.distance.added()] if self.distance else []), *choice, moments]
 
     def _checked(self) -> None:
@@ -346,9 +340,9 @@ class ReleasedCovariance(CovarianceSurface):
     # Tables, pictures and words.
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        found = super()._columns(at, asked)
-        band = {} if self._bandless else self._band_columns(at, asked, found["covariance"][0])
-        return {"covariance": found.pop("covariance"), **band, **found}
+        columns = super()._columns(at, asked)
+        band = {} if self._bandless else self._band_columns(at, asked, columns["covariance"][0])
+        return {"covariance": columns.pop("covariance"), **band, **columns}
 
     def _band_points(self) -> Floats:
         # The function is symmetric: half of the pairs.
@@ -428,19 +422,19 @@ class ReleasedCovariance(CovarianceSurface):
         """Where the line does not follow the variance of these units, or the band may not."""
         if self.distance is None:
             return []
-        said, least = list[str](), self.distance.unseen(LEVEL)[0] * self.distance.cut**2
+        remarks, least = list[str](), self.distance.unseen(LEVEL)[0] * self.distance.cut**2
         if least >= FAR_OFF * float(np.max(self.variance(self.grid_points))):
-            said.append(
+            remarks.append(
                 f"Somewhere the variance of these curves is at least {number(least)} off the released "
                 "one: the functions do not follow it."
             )
         times = float(np.max(self._half)) ** 2 / float(np.max(self.band(LEVEL).upper))
         if times >= ROOM:
-            said.append(
+            remarks.append(
                 f"The bounds leave room for {number(times)} times the variance that the band allows. "
                 "If a few curves lie far out and most do not, the band may miss it. Closer bounds help."
             )
-        return said
+        return remarks
 
     def _lines(self) -> dict[str, str]:
         return {

@@ -138,19 +138,19 @@ def prepare_sparse(
     guarantee, settings = check_choices(estimator), estimator._settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, _, ends, labelled = pooled_observations(settings, X, groups)
+        observations, _, ends, labelled = pooled_observations(settings, X, groups)
     plan = sparse_plan(
-        guarantee, found.units, asked=_asked(estimator), noise=MatrixNoise.of(estimator.mechanism).law,
-        settings=settings, unit=settings.unit.called(labelled or None), ends=ends,
+        guarantee, observations.units, deviations=_deviations(estimator), settings=settings, ends=ends,
+        noise=MatrixNoise.of(estimator.mechanism).law, unit=settings.unit.called(labelled or None),
     )  # fmt: skip
-    return Prepared(plan, found)
+    return Prepared(plan, observations)
 
 
 def plan_sparse(estimator: Estimator, n: int) -> SparsePlan:
     """What would be published of n units, from public numbers alone."""
     settings = estimator.settings
     return sparse_plan(
-        check_choices(estimator), n, asked=_asked(estimator),
+        check_choices(estimator), n, deviations=_deviations(estimator),
         noise=MatrixNoise.of(estimator.mechanism).law, settings=settings,
         unit=settings.unit.called(None), ends=planned_ends(settings), planned=True,
     )  # fmt: skip
@@ -161,7 +161,7 @@ def sparse_plan(
     guarantee: Guarantee,
     count: int,
     *,
-    asked: Deviations,
+    deviations: Deviations,
     noise: str,
     settings: Settings,
     unit: str,
@@ -171,15 +171,15 @@ def sparse_plan(
     """The plan of a covariance of sparse curves; `count` units are there, or are planned."""
     designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
     size, neighbours = None if settings.unit.private else designed, settings.unit.relation
-    center, radius = _center_and_radius(asked, equally_spaced(POINTS, ends))
-    bounds = None if asked.bounds is None else two_bounds(asked.bounds, SUMMARY, REMEDY)
+    center, radius = _center_and_radius(deviations, equally_spaced(POINTS, ends))
+    bounds = None if deviations.bounds is None else two_bounds(deviations.bounds, SUMMARY, REMEDY)
     mean, rest = None, guarantee
     if center is None:
-        share = asked.given.mean_share
+        share = deviations.center.mean_share
         part, rest = split(guarantee, MEAN_SHARE if share is None else below_one(share, "mean_share"))
         mean = pooled_plan(
             part, designed, settings=settings, noise="auto", unit=unit, ends=ends,
-            bounds=two_bounds(asked.bounds, SUMMARY, REMEDY), planned=True,
+            bounds=two_bounds(deviations.bounds, SUMMARY, REMEDY), planned=True,
         )  # fmt: skip
     trial = ShareTable(1, rest, neighbours, unit, size, noise, parts=PARTS)
     along = cells_along(float(designed), trial.deviation)
@@ -192,44 +192,46 @@ def sparse_plan(
     tuning = {"name": "pooled pairs", "cells": along}
     cells = along * (along + 1) + 2
     table = ShareTable(cells, rest, neighbours, unit, size, noise, words, tuning, PARTS)
+    center_kind = "public" if mean is None else "private"
     about = {
         "summary": "covariance",
-        "center": "of the bound" if asked.word == "bound" else "public" if mean is None else "private",
+        "center": "of the bound" if deviations.word == "bound" else center_kind,
         **read_labels(settings.domain.labels),
     }
     return SparsePlan(table, bounded, about, ends, bounds, center, radius, mean, designed)
 
 
-def _asked(estimator: Estimator) -> Deviations:
-    """What deviations are asked for; and everything that these estimates have no use for is refused."""
+def _deviations(estimator: Estimator) -> Deviations:
+    """How deviations are taken; refuses all that these estimates have no use for."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
-    asked = Deviations(estimator.bounds, Center.of(estimator.center), False)
+    center = Center.of(estimator.center)
+    deviations = Deviations(estimator.bounds, center, False)
     noise_of_table(
         law.law, SUMMARY, REMEDY, basis=estimator.basis, standardize=reading.standardize,
-        embed=embedding_of(reading), radius_share=asked.given.radius_share, functions=law.functions,
+        embed=embedding_of(reading), radius_share=center.radius_share, functions=law.functions,
     )  # fmt: skip
-    if asked.word == "pairs":
+    if deviations.word == "pairs":
         words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
         raise ParameterError("center", words, "'pairs'", REMEDY)
-    return asked
+    return deviations
 
 
-def _center_and_radius(asked: Deviations, grid: Floats) -> tuple[Floats | None, float | None]:
+def _center_and_radius(deviations: Deviations, grid: Floats) -> tuple[Floats | None, float | None]:
     """The public center on the grid and how far deviations from it reach; None for what is private."""
-    given = asked.given.radius
-    radius = None if given is None or given == "private" else length(given, "radius")
-    if asked.word in ("auto", "private"):
+    stated = deviations.center.radius
+    radius = None if stated is None or stated == "private" else length(stated, "radius")
+    if deviations.word in ("auto", "private"):
         return None, radius
-    if given == "private":
+    if stated == "private":
         words = f"be a number, in the units of values, around a public center for {SUMMARY}"
         raise ParameterError("radius", words, "'private'", REMEDY)
-    if asked.bounds is None and radius is not None and asked.word is None:
-        return asked.center_on(grid), radius
-    lower, upper = two_bounds(asked.bounds, SUMMARY, REMEDY)
-    if asked.word == "bound":
+    if deviations.bounds is None and radius is not None and deviations.word is None:
+        return deviations.center_on(grid), radius
+    lower, upper = two_bounds(deviations.bounds, SUMMARY, REMEDY)
+    if deviations.word == "bound":
         center = np.full(grid.size, (lower + upper) / 2)
     else:
-        center = np.clip(cast("Floats", asked.center_on(grid)), lower, upper)
+        center = np.clip(cast("Floats", deviations.center_on(grid)), lower, upper)
     implied = float(np.max(np.maximum(upper - center, center - lower)))
     return center, implied if radius is None else min(radius, implied)
 
@@ -238,17 +240,19 @@ def publish_sparse(
     prepared: Prepared[SparsePlan, Observations], paying: Paying = NAMED
 ) -> ReleasedSparseCovariance:
     """Charge, draw, add: first the mean, where one is the center, then the table around it."""
-    plan, found = prepared.plan, prepared.total
+    plan, observations = prepared.plan, prepared.total
     certificate, about = plan.certified(), {**plan.about, **stamp()}
     charge(paying, certificate, plan.entry())
     with np.errstate(all="ignore"):
-        mean = None if plan.mean is None else _released_mean(plan.mean, found, certificate.part(MEAN))
+        mean = None
+        if plan.mean is not None:
+            mean = _released_mean(plan.mean, observations, certificate.part(MEAN))
         center, reach = plan.around(mean)
-        at, values = np.clip(found.times, *plan.ends), found.values
+        at, values = np.clip(observations.times, *plan.ends), observations.values
         values = values if plan.bounds is None else np.clip(values, *plan.bounds)
         values = (values - np.interp(at, plan.grid, center)) / np.interp(at, plan.grid, reach)
         cells = CellGrid.regular(plan.along, plan.ends)
-        total = IntegerSum.of(replace(found, values=values).pair_shares(cells, *PARTS))
+        total = IntegerSum.of(replace(observations, values=values).pair_shares(cells, *PARTS))
     noisy, achieved = _drawn(plan.table, total)
     achieved = achieved if mean is None else added([mean.certificate.achieved, achieved])
     tuning = {**plan.tuning, "noise": plan.table.described}
@@ -265,10 +269,9 @@ def _drawn(table: ShareTable, total: IntegerSum) -> tuple[NoisyShares, Guarantee
 
 
 def _released_mean(
-    plan: PooledPlan, found: Observations, certificate: Certificate
+    plan: PooledPlan, observations: Observations, certificate: Certificate
 ) -> ReleasedPooledMean:
     """The mean as `PrivateMean` would release it. The ledger has been charged for the whole."""
-    noisy, achieved = _drawn(plan.table, IntegerSum.of(plan.shares(found)))
-    tuning = {**plan.tuning, "noise": plan.table.described}
-    own = certificate.fulfilled(achieved, tuning, plan.bounded)
+    noisy, achieved = _drawn(plan.table, IntegerSum.of(plan.shares(observations)))
+    own = certificate.fulfilled(achieved, {**plan.tuning, "noise": plan.table.described}, plan.bounded)
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, own, {**plan.about, **stamp()})

@@ -29,7 +29,7 @@ from dpfda.bases import Basis, CosineBasis
 from dpfda.bases.cells import cell_averages, cosines
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.covariance.components_release import center_words, second_order, stated_deviation
+from dpfda.covariance.components_release import center_words, second_order
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.estimates.components import Fit, Part, log_weights, mixed_mean, normalised
 from dpfda.noise import NoiseLaw
@@ -148,8 +148,8 @@ class PairEstimate:
         even = total * np.where(first == second, 1.0, 2.0) / self.cells**2
         apart, variances = seen - even, 2 * self._power + even
         surface = Smoother.of(apart, self.forms, even, variances, 1.0)(apart)
-        found = even * np.maximum(1 + self.forms @ surface, FLOOR)
-        return np.asarray(found * total / found.sum())
+        masses = even * np.maximum(1 + self.forms @ surface, FLOOR)
+        return np.asarray(masses * total / masses.sum())
 
     @cached_property
     def square(self) -> float:
@@ -170,7 +170,7 @@ class PairEstimate:
                 Smoother.of(seen, self.forms, self.masses, privacy + share * sampling, self.square)
                 for share in SHOWN
             ]
-            smoother = max(tried, key=lambda each: each.evidence)
+            smoother = max(tried, key=lambda candidate: candidate.evidence)
             matrix = nearest_positive(TENSOR.matrix(smoother(seen)))
             level = np.clip(self.forms @ TENSOR.coordinates(matrix), -1.0, 1.0)
         return matrix, weights, smoother
@@ -316,17 +316,17 @@ class ReleasedSparseCovariance(CovarianceSurface, OfShares):
         """
         if not isinstance(curves, LongCurves):
             raise ParameterError("curves", "be LongCurves", shown(curves))
-        made = self.components(count)
+        components = self.components(count)
         curves.usable(self.domain_range, "refuse")
-        found = []
+        scores = []
         for rows in curves.records():
             at = np.asarray(curves.times[rows], dtype=float)
             apart = np.asarray(curves.values[rows], dtype=float) - self._center_at(at)
             seen = self.basis.evaluate(at)
             variance = seen @ self.matrix @ seen.T + self.error_variance * np.eye(at.size)
-            loaded = (made.vectors * made.variances).T @ seen.T
-            found.append(loaded @ np.linalg.solve(variance, apart))
-        return np.array(found)
+            loaded = (components.vectors * components.variances).T @ seen.T
+            scores.append(loaded @ np.linalg.solve(variance, apart))
+        return np.array(scores)
 
     def predict(self, curves: LongCurves, points: ArrayLike, count: int | None = None) -> Floats:
         """Curves (n, q) at points of the domain, from a few observations each, by their `scores`."""
@@ -337,9 +337,6 @@ class ReleasedSparseCovariance(CovarianceSurface, OfShares):
         return np.asarray(np.interp(at, self.grid_points, self.center))
 
     # Its file.
-
-    def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self, self.mean)
 
     def _added_noise(self) -> list[AddedNoise]:
         return self.shares._added_noise(self.neighbours, PARTS)
@@ -380,5 +377,4 @@ class ReleasedSparseCovariance(CovarianceSurface, OfShares):
         )
 
     def _lines(self) -> dict[str, str]:
-        cells = self._estimate.cells
-        return {"center": center_words(self), "cells": f"pairs of {cells} equal cells"}
+        return {"center": center_words(self), "cells": f"pairs of {self._estimate.cells} equal cells"}

@@ -146,7 +146,7 @@ class Shares:
 
     Parameters
     ----------
-    whole : Guarantee
+    guarantee : Guarantee
     count : PureDP or None
         For the number of units, under add/remove without a public size.
     mean : PureDP or None
@@ -159,7 +159,7 @@ class Shares:
         For the largest distance from the covariance of the units.
     """
 
-    whole: Guarantee
+    guarantee: Guarantee
     count: PureDP | None
     mean: PureDP | None
     radius: PureDP | None
@@ -169,14 +169,14 @@ class Shares:
     @classmethod
     def of(
         cls,
-        whole: Guarantee,
+        guarantee: Guarantee,
         counted: bool,
         mean_share: Fraction | None,
         radius_share: Fraction | None = None,
         distance_share: Fraction | None = None,
     ) -> Shares:
         """Split off a tenth for a count, if one is released, and of the rest for each other stage."""
-        rest: Guarantee = whole
+        rest: Guarantee = guarantee
         count = mean = radius = distance = None
         if counted:
             count, rest = split(rest, COUNT_SHARE)
@@ -186,7 +186,7 @@ class Shares:
             distance, rest = split(rest, distance_share)
         if radius_share is not None:
             radius, rest = split(rest, radius_share)
-        return cls(whole, count, mean, radius, rest, distance)
+        return cls(guarantee, count, mean, radius, rest, distance)
 
     def describe(self) -> dict[str, str]:
         """The split in words, for the release and the ledger."""
@@ -227,8 +227,7 @@ class SubspaceShares:
         parts = []
         for left in range(count, 0, -1):
             # Of the whole share each direction gets one part: share / count of the original epsilon.
-            fraction = share / count / (1 - share * Fraction(count - left, count))
-            part, rest = split(rest, fraction)
+            part, rest = split(rest, share / count / (1 - share * Fraction(count - left, count)))
             parts.append(part)
         return cls(components, tuple(parts), rest)
 
@@ -322,7 +321,7 @@ def _best_components(shares: Shares, basis: Basis, size: int | None, count: int,
     """
     parts = basis.eigenvalues / basis.eigenvalues.sum()
     shared = isinstance(shares.rest, PureDP)
-    epsilon = float(pure_part(shares.rest if shared else shares.whole).epsilon)
+    epsilon = float(pure_part(shares.rest if shared else shares.guarantee).epsilon)
     largest = min(LARGEST_SIZE, parts.size)
     sizes = np.arange(count + 1, largest + 1)
     if sizes.size == 0:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
-from dpfda.covariance.components_release import ReleasedComponents, ordered
+from dpfda.covariance.components_release import ReleasedComponents, ordered, stated_deviation
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -84,8 +84,8 @@ class CovarianceSurface(OnBasis):
         """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
         at_s, at_t = self._pairs(first, second)
         product = np.asarray(self.variance(at_s) * self.variance(at_t))
-        known = product > 0
-        values = np.where(known, self(at_s, at_t) / np.sqrt(np.where(known, product, 1.0)), np.nan)
+        positive = product > 0
+        values = np.where(positive, self(at_s, at_t) / np.sqrt(np.where(positive, product, 1.0)), np.nan)
         values = np.clip(values, -1.0, 1.0)
         return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
 
@@ -117,6 +117,9 @@ class CovarianceSurface(OnBasis):
             about=self.about,
             mean=self.mean,
         )
+
+    def _stated_bound(self) -> dict[str, object]:
+        return stated_deviation(self, self.mean)
 
     # Tables, pictures and words.
 

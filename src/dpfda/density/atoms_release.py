@@ -100,8 +100,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         beyond = 1 - check_level(level) ** (1 / len(self.stated))
         width = self.raw.noise_reach(beyond) * self.raw.size / self.raw.total
         lower, upper = (np.clip(self.raw.noisy_atoms + far, 0.0, 1.0) for far in (-width, width))
-        band = Band(np.array(self.stated), lower, upper, level, True)
-        return settled(band, self.raw.atom_shares)
+        return settled(Band(np.array(self.stated), lower, upper, level, True), self.raw.atom_shares)
 
     @property
     def _kept(self) -> float:
@@ -126,8 +125,8 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     def cdf(self, points: ArrayLike, axis: int | str = 0) -> float | Floats:
         below = np.append(0.0, np.cumsum(self.raw.atom_shares))
         others = self._kept * self._others.cdf(points, axis)
-        found = others + below[np.searchsorted(self.stated, points, side="right")]
-        return float(found) if np.ndim(points) == 0 else found
+        shares = others + below[np.searchsorted(self.stated, points, side="right")]
+        return float(shares) if np.ndim(points) == 0 else shares
 
     def quantile(self, levels: ArrayLike, axis: int | str = 0) -> float | Floats:
         wanted, masses = check_levels(levels), self.raw.atom_shares
@@ -136,8 +135,8 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         left = (wanted - passed @ masses) / (self._kept or 1.0)
         at = (after - masses < wanted[:, None]) & ~passed
         others = self._others.quantile(np.clip(left, 0.0, 1.0), axis)
-        found = np.where(at.any(axis=1), np.array(self.stated)[at.argmax(axis=1)], others)
-        return float(found[0]) if np.ndim(levels) == 0 else found
+        quantiles = np.where(at.any(axis=1), np.array(self.stated)[at.argmax(axis=1)], others)
+        return float(quantiles[0]) if np.ndim(levels) == 0 else quantiles
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
         generator = seeded(rng, "rng")
@@ -148,8 +147,8 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """That of the others, wider by what noise does to their share; each may fail half as often."""
-        each = replace(asked, level=(1 + asked.level) / 2)
-        band, masses = self._others._around(at, each), self.atoms_band(each.level)
+        part = replace(asked, level=(1 + asked.level) / 2)
+        band, masses = self._others._around(at, part), self.atoms_band(part.level)
         least, most = (max(0.0, 1 - float(end.sum())) for end in (masses.upper, masses.lower))
         return replace(band, lower=band.lower * least, upper=band.upper * most, level=asked.level)
 
@@ -164,9 +163,9 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
 
     def view(self, level: float | None = LEVEL) -> View:
         """The density of the others, and a stem at each atom, as high as its share is of the largest."""
-        made = super().view(level)
-        assert isinstance(made, Curve)  # noqa: S101
-        top = max(float(np.max(line.values)) for line in made.lines)
+        curve = super().view(level)
+        assert isinstance(curve, Curve)  # noqa: S101
+        top = max(float(np.max(line.values)) for line in curve.lines)
         largest = max(float(np.max(self.raw.atom_shares)), 1e-300)
 
         def stem(atom: Atom) -> Line:
@@ -174,16 +173,16 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
             ends = np.full(2, atom.value), np.array([0.0, height])
             return Line(*ends, label, stroke="dashed", marked=True)
 
-        return replace(made, lines=(*made.lines, *map(stem, self.atoms)))
+        return replace(curve, lines=(*curve.lines, *map(stem, self.atoms)))
 
     def _stated(self) -> Stated:
-        said = [
+        shares = [
             f"{atom.mass:.1%} of the {several(self.unit)} have the value {atom.value:g}: between "
             f"{atom.lower:.1%} and {atom.upper:.1%} in the data, with a probability of {LEVEL:.0%}."
             for atom in self.atoms
         ]
-        made = super()._stated()
-        return replace(made, first=[*said, *made.first])
+        stated = super()._stated()
+        return replace(stated, first=[*shares, *stated.first])
 
     def _numbers(self) -> dict[str, object]:
         return {**super()._numbers(), "atoms": [atom._asdict() for atom in self.atoms]}

@@ -56,23 +56,22 @@ def levelled_band(
         nodes = middles(raw.domain_range[0], count)[:, None]
         response = raw.smoother.response(unit_box(raw.cells, nodes)) * step
         errors = noise_errors(raw.noise, response, DRAWS)
-    made = np.empty_like(errors)
-    for row, error in zip(made, errors, strict=True):
+    levelled = np.empty_like(errors)
+    for row, error in zip(levelled, errors, strict=True):
         row[:] = monotone_probabilities(values - error)
-    return _reached(errors, made, level, simultaneous)
+    return _reached(errors, levelled, level, simultaneous)
 
 
-def _reached(errors: Cells, made: Cells, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+def _reached(errors: Cells, levelled: Cells, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
     """Bounds (m,) for functions (draws, m) of which the errors before levelling are known."""
     if not simultaneous:
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        lower, upper = np.quantile(made, tails, axis=0)
+        lower, upper = np.quantile(levelled, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return np.asarray(lower), np.asarray(upper)
     deviations = np.sqrt(np.einsum("dm,dm->m", errors, errors) / len(errors))
     deviations = np.where(deviations > 0, deviations, 1.0)
     farthest = np.array([np.max(np.abs(error) / deviations) for error in errors])
-    kept = made[farthest <= np.quantile(farthest, level, method="higher")]
-    return np.asarray(kept.min(axis=0)), np.asarray(kept.max(axis=0))
+    closest = levelled[farthest <= np.quantile(farthest, level, method="higher")]
+    return np.asarray(closest.min(axis=0)), np.asarray(closest.max(axis=0))
 
 
 # Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
@@ -120,8 +119,8 @@ class BandedDensity(LinearDensity):
         """What was set aside before smoothing, if anything."""
         if self.smooth or not isinstance(self.raw, ReleasedHistogram):
             return None
-        found = peaks_of(self.raw, self._nodes)
-        return found if found is None else replace(found, inside=self.inside)
+        peaks = peaks_of(self.raw, self._nodes)
+        return peaks if peaks is None else replace(peaks, inside=self.inside)
 
     def _rest(self, peaks: Peaks) -> Self:
         return replace(self, raw=peaks.rest, smooth=True, inside=None)
@@ -211,8 +210,8 @@ class BandedDensity(LinearDensity):
             if self._by_cells:
                 inside = None if self._peaks is None else self._peaks.inside
                 fine = None if inside is None else self._edges(self.raw, inside.parts)
-                made = cells_band(self.raw, own, asked, self._edges(self.raw), inside, fine)
-                shares = settled(replace(made, points=where), line)
+                by_cells = cells_band(self.raw, own, asked, self._edges(self.raw), inside, fine)
+                shares = settled(replace(by_cells, points=where), line)
                 alone = self._peaks is None and not is_narrow(self.raw)
                 if self.raw.smoothing == "monotone" or alone:
                     return shares
@@ -227,8 +226,8 @@ class BandedDensity(LinearDensity):
             return Band(where, lower, upper, asked.level, asked.simultaneous)
         if self._peaks is not None and not asked.exact:
             rest = self._rest(self._peaks)._around(at, asked)
-            made = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
-            return settled(made, self(where))
+            raised = self._peaks.around(rest, asked.level, self._nodes, self._in_nodes(own), slopes)
+            return settled(raised, self(where))
         band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)

@@ -39,8 +39,8 @@ def check_lengths(domain_range: object) -> None:
     """Refuse a domain in which floats do not tell the nodes of a density apart."""
     for a, b in box_domain(domain_range):
         if not b - a > SHORTEST * max(abs(a), abs(b)):
-            words, found = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
-            raise ParameterError("domain", words, found, "Subtract a public number from all points.")
+            words, ends = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
+            raise ParameterError("domain", words, ends, "Subtract a public number from all points.")
 
 
 def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
@@ -67,11 +67,10 @@ def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
         words, remedy = "divide an interval into equal parts", "The ends are the first and last value."
         raise ParameterError("step", words, shown(step), remedy)
     values = steps + 1
-    held = max(1, round(values / count))
-    if values % held:
-        held = max(held, math.ceil(values / LARGEST_UNEQUAL))
-    edges = np.append(np.arange(0, values, held), values) - 0.5
-    return CellGrid.from_edges(a + size * edges)
+    width = max(1, round(values / count))
+    if values % width:
+        width = max(width, math.ceil(values / LARGEST_UNEQUAL))
+    return CellGrid.from_edges(a + size * (np.append(np.arange(0, values, width), values) - 0.5))
 
 
 def choose_cells(
@@ -163,7 +162,7 @@ def _block_errors(smoother: Smoother, noise: NoiseLaw, at: Floats, averaged: boo
     count = cells.size // together
     draws, rows = _draws(len(at) * count), max(1, LARGEST // count)
     draws = min(draws, max(FEWEST_DRAWS, SUMMED // count))
-    found = []
+    errors = []
     for start in range(0, len(at), rows):
         response = block_response(smoother, position[start : start + rows], blocks, damping)
         # The same noise for all points.
@@ -171,15 +170,16 @@ def _block_errors(smoother: Smoother, noise: NoiseLaw, at: Floats, averaged: boo
         step = max(1, min(PART, TABLE // count))
         parts = (min(step, draws - begun) for begun in range(0, draws, step))
         drawn = (block_noise(noise, generator, part, count, together) for part in parts)
-        found.append(np.concatenate([each @ response.T for each in drawn]))
-    return np.concatenate(found, axis=1)
+        errors.append(np.concatenate([noises @ response.T for noises in drawn]))
+    return np.concatenate(errors, axis=1)
 
 
 def block_noise(
     noise: NoiseLaw, generator: np.random.Generator, draws: int, count: int, together: int
 ) -> Floats:
     """Float draws (draws, count) of sums of noise over so many cells together, independent and alike."""
-    block = _law(type(noise), vars(noise)["scales"][0], together)
+    kind: Any = type(noise)
+    block = kind.equal(together, vars(noise)["scales"][0])
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
@@ -200,29 +200,23 @@ def node_errors(smoother: Smoother, noise: NoiseLaw, draws: int, nodes: int) -> 
 
 def running_width(noise: NoiseLaw, level: float) -> Floats:
     """Half-widths (m,) that running sums of the noise of very many cells stay within, all at once."""
-    scale = float(vars(noise)["scales"][0])
-    variance = float(_law(type(noise), int(scale)).variances()[0])
-    reached = _running_quantile(type(noise), noise.components, level)
+    kind: Any = type(noise)
+    variance = float(kind.equal(1, int(vars(noise)["scales"][0])).variances()[0])
+    reached = _running_quantile(kind, noise.components, level)
     return np.asarray(np.sqrt(variance * np.arange(1, noise.components + 1)) * reached)
 
 
 @lru_cache(maxsize=8)
-def _running_quantile(law: type, count: int, level: float) -> float:
+def _running_quantile(law: Any, count: int, level: float) -> float:
     """Quantile of the largest running sum in its deviations: it depends on no scale."""
-    scale = 2**20
-    one, generator = _law(law, scale), np.random.Generator(np.random.Philox(key=0))
-    deviations = np.sqrt(one.variances()[0] * np.arange(1, count + 1))
+    single, generator = law.equal(1, 2**20), np.random.Generator(np.random.Philox(key=0))
+    deviations = np.sqrt(single.variances()[0] * np.arange(1, count + 1))
     draws = min(DRAWS, max(FEWEST_DRAWS, WALKED // count))
     largest = [
-        np.max(np.abs(np.cumsum(one.simulate(generator, count)[:, 0])) / deviations)
+        np.max(np.abs(np.cumsum(single.simulate(generator, count)[:, 0])) / deviations)
         for _ in range(draws)
     ]
     return float(np.quantile(largest, level, method="higher"))
-
-
-def _law(law: Any, scale: int, count: int = 1) -> NoiseLaw:
-    made: NoiseLaw = law.equal(count, scale)
-    return made
 
 
 def unit_box(cells: CellGrid, at: Floats) -> Floats:

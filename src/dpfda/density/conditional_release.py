@@ -107,9 +107,9 @@ class ReleasedConditionalDensity(ReleasedDensity):
     @property
     def about(self) -> Mapping[str, object]:
         """Versions, date, the label of the variable."""
-        kept = {name: each for name, each in self.raw.about.items() if not name.startswith("domain")}
+        labels = {name: text for name, text in self.raw.about.items() if not name.startswith("domain")}
         label = self.raw.about.get("domain" if self.axis == 1 else "domain_2")
-        return kept if label is None else {**kept, "domain": label}
+        return labels if label is None else {**labels, "domain": label}
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
@@ -117,15 +117,15 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     def _made(self, before: Floats) -> Floats:
         """The nearest densities, by their values (..., R) at the nodes."""
-        kept = nearest_shares(before / before.shape[-1])
+        shares = nearest_shares(before / before.shape[-1])
         # What rounding left of the constraint.
-        return np.asarray(kept / np.mean(kept, axis=-1, keepdims=True) / self._volume)
+        return np.asarray(shares / np.mean(shares, axis=-1, keepdims=True) / self._volume)
 
     def _before(self, lines: Floats) -> Floats:
         """What is made a density, at the nodes of the unit interval, of `_along` (2, K, ..)."""
         difference, marginal, share = self._split(lines)
-        kept, least = self._reliable
-        return np.asarray(marginal + kept * difference / np.maximum(share, least))
+        factor, least = self._reliable
+        return np.asarray(marginal + factor * difference / np.maximum(share, least))
 
     def _along(self, coefficients: Floats) -> Floats:
         """Of coefficients in the plane: those along the variable of g and of m, (2, K)."""
@@ -140,8 +140,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
     @cached_property
     def _waves(self) -> Floats:
         """The covariate's cosine functions at the given value."""
-        count = self.raw.coefficients.shape[self.axis]
-        return frozen(cosines(count, np.array([self._position]))[0])
+        return frozen(cosines(self.raw.coefficients.shape[self.axis], np.array([self._position]))[0])
 
     @cached_property
     def _cosines(self) -> Floats:
@@ -156,14 +155,14 @@ class ReleasedConditionalDensity(ReleasedDensity):
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
         noise = variance * float(np.mean(variances_at(self.raw.smoother, at)))
         square = float(np.mean(self._split(self._along(self.raw.coefficients))[0] ** 2))
-        kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
-        return kept, max(noise**0.5, TINY)
+        factor = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
+        return factor, max(noise**0.5, TINY)
 
     @property
     def known(self) -> float:
         """How much of the difference from the density of all is shown: one where many are near."""
-        share, (kept, least) = float(self._along(self.raw.coefficients)[0, 0]), self._reliable
-        return kept * min(max(share, 0.0) / least, 1.0)
+        share, (factor, least) = float(self._along(self.raw.coefficients)[0, 0]), self._reliable
+        return factor * min(max(share, 0.0) / least, 1.0)
 
     @property
     def few_words(self) -> str:
@@ -247,16 +246,17 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     def view(self, level: float | None = LEVEL) -> View:
         """Dashed and without a band where too few are near the value: noise is not what is unknown."""
-        made = super().view(None if self.few_words else level)
-        if not isinstance(made, Curve) or not self.few_words:
-            return made
+        picture = super().view(None if self.few_words else level)
+        if not isinstance(picture, Curve) or not self.few_words:
+            return picture
         label = "released density, mostly that of all"
-        return replace(made, lines=tuple(replace(li, stroke="dashed", label=label) for li in made.lines))
+        lines = (replace(line, stroke="dashed", label=label) for line in picture.lines)
+        return replace(picture, lines=tuple(lines))
 
     def _claims(self) -> tuple[Claim, ...]:
         # Weights are held, which without noise would be others.
         claims = super()._claims()
-        return tuple(replace(each, among="releases", legend=each.holds) for each in claims)
+        return tuple(replace(claim, among="releases", legend=claim.holds) for claim in claims)
 
     def _stated(self) -> Stated:
         stated, few = super()._stated(), self.few_words
@@ -267,8 +267,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     @property
     def _subject(self) -> str:  # type: ignore[override]
-        said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
-        name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
+        label = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
+        name = str(label or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"
 
     def _numbers(self) -> dict[str, object]:

@@ -270,8 +270,7 @@ class PrivateDensity(Estimator):
         if isinstance(self.scale, str) and self.scale == "zoom":
             words = "be 'linear' or public where the points lie in several places"
             raise ParameterError("scale", words, "'zoom'")
-        plan = self._plan(2 if n is None else n, groups, whole=False)
-        return PooledDensity(self.settings, plan)
+        return PooledDensity(self.settings, self._plan(2 if n is None else n, groups, together=False))
 
     def prepare_counts(
         self, counts: object, edges: Edges, multiplier: int = 1
@@ -296,18 +295,18 @@ class PrivateDensity(Estimator):
         groups: object,
         table: CellGrid | None = None,
         planned: bool = False,
-        whole: bool = True,
+        together: bool = True,
         quarter: float | None = None,
     ) -> DensityPlan:
         automatic = isinstance(self.scale, str) and self.scale == "auto"
         domain = self.settings.domain
-        said = {
+        flags = {
             "cells": self.cells,
             "step": domain.step,
             "atoms": domain.atoms or None,
             "scale": None if automatic else self.scale,
         }
-        for name, value in said.items():
+        for name, value in flags.items():
             if value is not None and table is not None:
                 words = "be left out for counts, whose edges say the cells"
                 raise ParameterError(name, words, shown(value))
@@ -323,7 +322,7 @@ class PrivateDensity(Estimator):
             unit=self.settings.unit.called(groups),
             kernel=self._kernel(),
             planned=planned,
-            scale="linear" if automatic and not whole else self.scale,
+            scale="linear" if automatic and not together else self.scale,
             quarter=quarter,
         )
 

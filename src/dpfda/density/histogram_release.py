@@ -87,7 +87,7 @@ class ReleasedHistogram(Valued):
     exponent: int = field(metadata=file.EXPONENT.kept)
     public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
     smoothing: object = field(
-        metadata=file.entry(lambda given: given if given in ADAPTIVE else number(given)).kept
+        metadata=file.entry(lambda entry: entry if entry in ADAPTIVE else number(entry)).kept
     )
     noise: NoiseLaw = field(metadata=file.one_scale("noisy_counts").kept)
     certificate: Certificate
@@ -156,7 +156,7 @@ class ReleasedHistogram(Valued):
         return float(self.noise.variances()[0]) * 4.0**-self.exponent / self.size**2
 
     def noise_reach(self, beyond: float) -> float:
-        """What noise in a share of one place exceeds, up or down, with this probability."""
+        """Size that the noise in the share of one place exceeds with this probability."""
         beyond = probability(beyond, "beyond")
         law, deviation = self.noise.law, math.sqrt(self.share_variance)
         if law.endswith("gaussian"):
@@ -266,9 +266,9 @@ class ReleasedHistogram(Valued):
         where = as_given(at)
         if self.smoothing == "monotone":
             cell = self.cells.index(at)
-            found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
+            shares = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
             errors = self._errors(at, averaged=True)
-            heights = found / self.cells.volume
+            heights = shares / self.cells.volume
             band = band_from_errors(heights, errors, asked.level, asked.simultaneous, where)
             return band if asked.exact else settled(band, self(at))
         return band_from_errors(self(at), self._errors(at), asked.level, asked.simultaneous, where)
@@ -385,8 +385,8 @@ class ReleasedHistogram(Valued):
     def _lines(self) -> dict[str, str]:
         by = self.smoothing
         words = f"{by} smoothing" if by in ADAPTIVE else f"smoothing of bandwidth {by:g}"
-        told = f"histogram: {noise_words(self.noise)}, {words}"
-        return {"cells": self.cells.describe(), "mechanism": told}
+        mechanism = f"histogram: {noise_words(self.noise)}, {words}"
+        return {"cells": self.cells.describe(), "mechanism": mechanism}
 
 
 def noise_words(noise: NoiseLaw) -> str:

@@ -135,8 +135,8 @@ class DensityKernel:
             raw = np.array([math.ldexp(float(value), -grid) for value in noisy])
             size = max(1.0, float(elements.scales * raw @ _integrals(elements.basis)))
             about["counted"] = "by the integral of the noisy sum"
-        made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
-        return made(
+        kind = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
+        return kind(
             basis=elements.basis,
             noisy_sum=noisy,
             exponent=grid,
@@ -161,8 +161,8 @@ class DensityKernel:
             basis = BoxBasis.on_grid(
                 "cosine", shape, cells.domain_range, length_scale=scales, spectrum="heat"
             )
-        kept = int(np.sum(basis.eigenvalues > LEAST_SHARE * basis.eigenvalues[0]))
-        return basis.truncate(min(kept, self.components or kept, LARGEST_COMPONENTS))
+        count = int(np.sum(basis.eigenvalues > LEAST_SHARE * basis.eigenvalues[0]))
+        return basis.truncate(min(count, self.components or count, LARGEST_COMPONENTS))
 
     def _scales(self, table: Floats, eigenvalues: Floats) -> Floats:
         if self.noise in ("iclp", "gaussian_process"):
@@ -236,9 +236,9 @@ class Elements:
     def total(self, weights: list[int]) -> list[int]:
         """Sum of elements with integer weights, exactly. Private if the weights are."""
         rows = [i for i, weight in enumerate(weights) if weight]
-        held = np.array([weights[i] for i in rows], dtype=object)
-        found = held @ self.integers[rows].astype(object) if rows else [0] * self.integers.shape[1]
-        return [int(value) for value in found]
+        present = np.array([weights[i] for i in rows], dtype=object)
+        total = present @ self.integers[rows].astype(object) if rows else [0] * self.integers.shape[1]
+        return [int(value) for value in total]
 
 
 def _integrals(basis: KernelBasis | BoxBasis) -> Floats:

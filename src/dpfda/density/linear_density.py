@@ -191,25 +191,25 @@ class LinearDensity(Valued):
             total = np.tensordot(weights, total, axes=(0, 0))
         return float(total)
 
-    def _corner(self, given: ArrayLike | None, name: str, end: int) -> Floats:
+    def _corner(self, corner: ArrayLike | None, name: str, end: int) -> Floats:
         """One number for each variable; by default the ends of the domain."""
-        if given is None:
+        if corner is None:
             return np.array([ends[end] for ends in self.domain_range])
-        corner = np.atleast_1d(reals(given, name))
-        if corner.shape != (self.dimensions,):
-            raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(given))
-        return corner
+        numbers = np.atleast_1d(reals(corner, name))
+        if numbers.shape != (self.dimensions,):
+            raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(corner))
+        return numbers
 
     def _number(self, axis: int | str) -> int:
         """Number of the variable that is asked for by its number, or by its label."""
         if not isinstance(axis, str):
             return whole(axis, "axis", 0, self.dimensions - 1)
         labels = [self._axis_label(place) for place in range(self.dimensions)]
-        found = [i for i, label in enumerate(labels) if axis in (label, label.partition(" (")[0])]
-        if len(found) != 1:
+        places = [i for i, label in enumerate(labels) if axis in (label, label.partition(" (")[0])]
+        if len(places) != 1:
             words = f"be the number of a variable, or one of {labels}"
             raise ParameterError("axis", words, repr(axis), "Labels are stated with the domain.")
-        return found[0]
+        return places[0]
 
     def marginal(self, axis: int | str = 0) -> tuple[Floats, Floats]:
         """Knots and values of the density of one variable, which is linear between them.
@@ -253,8 +253,8 @@ class LinearDensity(Valued):
         if self.step is not None:
             start = self.domain_range[0][0]
             at = start + (np.floor((at - start) / self.step + CLOSE) + 0.5) * self.step
-        found = self._below(self._positions(at), number)
-        return float(found[0]) if np.ndim(points) == 0 else found
+        shares = self._below(self._positions(at), number)
+        return float(shares[0]) if np.ndim(points) == 0 else shares
 
     @cached_property
     def _shares_below(self) -> tuple[Floats, Floats] | None:
@@ -270,8 +270,8 @@ class LinearDensity(Valued):
 
     def _below(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives: of the units, if their shares are kept."""
-        found, kept = self._reached(at, axis), self._shares_below
-        return found if kept is None else np.clip(np.interp(found, *kept), 0.0, 1.0)
+        share, own = self._reached(at, axis), self._shares_below
+        return share if own is None else np.clip(np.interp(share, *own), 0.0, 1.0)
 
     def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives."""
@@ -281,15 +281,15 @@ class LinearDensity(Valued):
         cell = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
         step, width = at - knots[cell], knots[cell + 1] - knots[cell]
         slope = (values[cell + 1] - values[cell]) / width
-        found = (reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1]
-        return np.asarray(np.clip(found, 0, 1))
+        below = (reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1]
+        return np.asarray(np.clip(below, 0, 1))
 
-    def _stepped(self, found: Floats) -> Floats:
+    def _stepped(self, points: Floats) -> Floats:
         """The nearest values that there can be, where there is a step."""
         if self.step is None:
-            return found
+            return points
         ((a, b),) = self.domain_range
-        return np.clip(a + np.rint((found - a) / self.step) * self.step, a, b)
+        return np.clip(a + np.rint((points - a) / self.step) * self.step, a, b)
 
     def quantile(self, levels: ArrayLike, axis: int | str = 0) -> float | Floats:
         """Quantiles: the smallest point at which `cdf` reaches each level.
@@ -319,9 +319,9 @@ class LinearDensity(Valued):
         root = np.sqrt(np.maximum(values[cell] ** 2 + 2 * slope * rest, 0.0))
         below = values[cell] + root
         step = np.where(rest > 0, 2 * rest / np.where(below > 0, below, 1.0), 0.0)
-        found = knots[cell] + np.clip(step, 0.0, width)
-        found = self._stepped(found if self.scale is None else self.scale.points(found))
-        return float(found[0]) if np.ndim(levels) == 0 else found
+        points = knots[cell] + np.clip(step, 0.0, width)
+        points = self._stepped(points if self.scale is None else self.scale.points(points))
+        return float(points[0]) if np.ndim(levels) == 0 else points
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
         """Synthetic data: independent draws from the density. Costs no privacy.
@@ -399,6 +399,6 @@ def check_levels(levels: ArrayLike, name: str = "levels") -> Floats:
     wanted = np.atleast_1d(reals(levels, name))
     others = wanted[~((wanted >= 0) & (wanted <= 1))]
     if wanted.ndim != 1 or others.size:
-        found = f"{others[0]:g}" if others.size else shown(levels)
-        raise ParameterError(name, "be probabilities from 0 to 1", found)
+        first = f"{others[0]:g}" if others.size else shown(levels)
+        raise ParameterError(name, "be probabilities from 0 to 1", first)
     return wanted

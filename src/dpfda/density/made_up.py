@@ -47,11 +47,11 @@ class UnevenTrial(Trial):
     """A trial whose points, increasing, are nearer to each other where there is more to see."""
 
     @classmethod
-    def of(cls, made: Any, exact: Any) -> Self:
+    def of(cls, release: Any, exact: Any) -> Self:
         """Of a released density beside that of the same units without noise."""
-        at = np.union1d(made._default_points(), exact._default_points())
-        places = made._even_points
-        return cls(made, at, exact(at), places[:: math.ceil(len(places) / BAND_POINTS)])
+        at = np.union1d(release._default_points(), exact._default_points())
+        places = release._even_points
+        return cls(release, at, exact(at), places[:: math.ceil(len(places) / BAND_POINTS)])
 
     @cached_property
     def error(self) -> float:

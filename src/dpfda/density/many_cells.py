@@ -93,15 +93,15 @@ def blocks_for(smoother: Smoother, most: Sequence[int] | None = None) -> tuple[i
     energy = over_families(squares, smoother.cells)
     if not energy.sum() > 0:
         return tuple(most or shape)
-    found = []
+    blocks = []
     for axis, cells in enumerate(shape):
         others = tuple(i for i in range(len(shape)) if i != axis)
         share = energy.sum(axis=others) / energy.sum()
-        whole = cells if most is None else most[axis]
+        divisors = _divisors(cells if most is None else most[axis])
         # Sums over blocks have so much of the variance.
         least = 1 - LACKING / len(shape)
-        found.append(next(b for b in _divisors(whole) if share @ _damped(share.size, b) ** 2 >= least))
-    return tuple(found)
+        blocks.append(next(b for b in divisors if share @ _damped(share.size, b) ** 2 >= least))
+    return tuple(blocks)
 
 
 def block_response(
@@ -121,7 +121,7 @@ def block_response(
     damping : array in the shape of the modes, optional
         What is left of each function.
     """
-    shape = [cells // each for cells, each in zip(smoother.cells.shape, blocks, strict=True)]
+    shape = [cells // block for cells, block in zip(smoother.cells.shape, blocks, strict=True)]
     rows = np.empty((len(position), math.prod(shape)))
     axes = zip(smoother.cells.shape, blocks, strict=True)
     damped = _outer([_damped(cells, block) for cells, block in axes])
@@ -130,8 +130,8 @@ def block_response(
         folded = values * damped
         for axis, count in enumerate(shape):
             folded = np.moveaxis(gathered(np.moveaxis(folded, axis, 0), count), 0, axis)
-        kept, whole = np.sum(folded**2), np.sum(values**2)
-        row[:] = synthesise(folded, shape).ravel() * (math.sqrt(whole / kept) if kept > 0 else 0.0)
+        shown, total = np.sum(folded**2), np.sum(values**2)
+        row[:] = synthesise(folded, shape).ravel() * (math.sqrt(total / shown) if shown > 0 else 0.0)
     return rows
 
 
@@ -173,8 +173,8 @@ def block_lines(
         weighted[0, 0] -= factors[0, 0] * wave[0]
         line[:] = gathered(gathered(weighted, near) * damped, near // block)
     like = aliases(factors.shape[1], far)[0] % far
-    place, kept = aliases(far, far // other)[0][like], _damped(far, other)[like]
-    folded *= np.where(place < far // other, kept, 0.0)
+    place, damping = aliases(far, far // other)[0][like], _damped(far, other)[like]
+    folded *= np.where(place < far // other, damping, 0.0)
     place = place % (far // other)
 
     def lines(sums: Floats) -> Floats:
@@ -209,9 +209,9 @@ def _damped(cells: int, block: int) -> Floats:
     """Averages of functions over a block, in values at its middle of those that they look like."""
     half = np.pi * np.arange(cells) / (2 * cells)
     with np.errstate(invalid="ignore"):
-        kept = np.sin(block * half) / (block * np.sin(half))
-    kept[0] = 1.0
-    return np.asarray(kept * aliases(cells, cells // block)[1])
+        averages = np.sin(block * half) / (block * np.sin(half))
+    averages[0] = 1.0
+    return np.asarray(averages * aliases(cells, cells // block)[1])
 
 
 def _divisors(number: int) -> list[int]:

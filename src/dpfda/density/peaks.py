@@ -59,7 +59,7 @@ class Inside(NoisyShares):
 
     @property
     def parts(self) -> int:
-        """Of each cell."""
+        """Number of parts of each cell."""
         return len(self.noisy) // len(self.cells)
 
 
@@ -77,7 +77,7 @@ class Peaks:
 
     @property
     def mass(self) -> float:
-        """Share of all units."""
+        """Share of all units that is set aside."""
         return float(self.shares.sum())
 
     def on_nodes(self, nodes: int) -> Floats:
@@ -86,10 +86,10 @@ class Peaks:
         form = self.raw.on_grid([nodes]) - rest
         cell = np.arange(nodes) * self.shares.size // nodes
         form = np.where(self.shares[cell] > 0, np.maximum(form, 0.0), 0.0)
-        held = np.bincount(cell, form, self.shares.size)
-        form = np.where(held[cell] > 0, form, self.shares[cell] > 0)
-        held = np.bincount(cell, form, self.shares.size)
-        scale = self.shares / np.where(held > 0, held, 1.0) * nodes / self.raw.cells.volume
+        sums = np.bincount(cell, form, self.shares.size)
+        form = np.where(sums[cell] > 0, form, self.shares[cell] > 0)
+        sums = np.bincount(cell, form, self.shares.size)
+        scale = self.shares / np.where(sums > 0, sums, 1.0) * nodes / self.raw.cells.volume
         values = np.asarray(form * scale[cell])
         return values if self.inside is None else self._seen(self.inside, values, rest)
 
@@ -98,16 +98,16 @@ class Peaks:
         cells, size, length = list(inside.cells), self.raw.size, self.raw.cells.volume / values.size
         ends = np.linspace(0.0, 1.0, self.shares.size * inside.parts + 1)
         own, others = (
-            _moved(length * each, ends).reshape(-1, inside.parts)
-            for each in (values, np.maximum(rest, 0.0))
+            _moved(length * density, ends).reshape(-1, inside.parts)
+            for density in (values, np.maximum(rest, 0.0))
         )
         # A node may lie in two cells.
-        held = own.sum(axis=1, keepdims=True)
-        own = own * self.shares[:, None] / np.where(held > 0, held, 1.0)
+        sums = own.sum(axis=1, keepdims=True)
+        own = own * self.shares[:, None] / np.where(sums > 0, sums, 1.0)
         seen = inside.counts.reshape(-1, inside.parts) / size - others[cells]
         # The scale of Laplace noise, in shares.
         scale = inside.deviation / math.sqrt(2) / size
-        own[cells] = [_likely_form(*each, scale) for each in zip(seen, own[cells], strict=True)]
+        own[cells] = [_likely_form(*pair, scale) for pair in zip(seen, own[cells], strict=True)]
         return _moved(own.ravel(), np.linspace(0.0, 1.0, values.size + 1)) / length
 
     def half_width(self, level: float) -> float:
@@ -115,18 +115,18 @@ class Peaks:
         beyond = 1 - level ** (1 / np.count_nonzero(self.shares))
         return self.raw.noise_reach(beyond) * self.shares.size / self.raw.cells.volume
 
-    def around(self, rest: Band, level: float, nodes: int, held: Floats, slopes: Floats | float) -> Band:
+    def around(self, rest: Band, level: float, nodes: int, at: Floats, slopes: Floats | float) -> Band:
         """The band of the rest with them on it; in their cells wider by their noise.
 
         nodes: Number of nodes of the density.
-        held: array (1, q). The points of the band, in numbers of nodes.
+        at: array (1, q). The points of the band, in numbers of nodes.
         slopes: Length there of a unit of the axis.
         """
         values, count = self.on_nodes(nodes), self.shares.size
-        cell, here = self._cell(held, nodes), self.at(held, nodes)
+        cell, here = self._cell(at, nodes), self.at(at, nodes)
         # Beside its cell the line leads down from a peak, which is not there. Noise of the two cells
         # that it goes between is in it.
-        height = here * between(values, held) * slopes
+        height = here * between(values, at) * slopes
         far = here * math.sqrt(1.5) * self.half_width(level) * slopes
         if self.inside is not None:
             # Noise in parts may have moved all of a cell.
@@ -135,13 +135,13 @@ class Peaks:
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
         return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
 
-    def at(self, held: Floats, nodes: int) -> Flags:
+    def at(self, at: Floats, nodes: int) -> Flags:
         """Whether points (1, q), in numbers of nodes, lie in cells of which something was set aside."""
-        return self.shares[self._cell(held, nodes)] > 0
+        return self.shares[self._cell(at, nodes)] > 0
 
-    def _cell(self, held: Floats, nodes: int) -> Integers:
+    def _cell(self, at: Floats, nodes: int) -> Integers:
         count = self.shares.size
-        return np.asarray(np.clip((held[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
+        return np.asarray(np.clip((at[0] + 0.5) / nodes * count, 0, count - 1), dtype=np.int64)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
@@ -203,17 +203,17 @@ def peaks_of(raw: ReleasedHistogram, nodes: int) -> Peaks | None:
         return None
     counts = np.rint(np.ldexp(rest * raw.size, raw.exponent))
     size = max(1, round(raw.size * (1 - apart.sum())))
-    held = (*(int(value) for value in counts), *[0] * len(raw.cells.atoms))
-    return Peaks(raw, apart, replace(raw, noisy_counts=held, public_size=size))
+    integers = (*(int(value) for value in counts), *[0] * len(raw.cells.atoms))
+    return Peaks(raw, apart, replace(raw, noisy_counts=integers, public_size=size))
 
 
 def bridged(raw: ReleasedHistogram, shares: Floats) -> Floats:
     """Noisy shares (m,) with peaks replaced by the line between the cells beside them."""
 
     def believed(values: Floats) -> float:
-        whole = max(float(values.sum()), 1 / raw.size)
+        mass = max(float(values.sum()), 1 / raw.size)
         return evidence(
-            raw.cells, values / whole, raw.share_variance / whole**2, max(1.0, raw.size * whole)
+            raw.cells, values / mass, raw.share_variance / mass**2, max(1.0, raw.size * mass)
         )
 
     cost = -math.log(2 * math.pi * raw.share_variance) / 2
@@ -221,7 +221,7 @@ def bridged(raw: ReleasedHistogram, shares: Floats) -> Floats:
     best, most, spent, in_vain = shares, -math.inf, MARGIN / 2, 0
     for _ in range(MOST):
         tried = [_standing(shares, raw, width) for width in range(1, WIDEST + 1)]
-        tried = [each for each in tried if each[0] > FAR]
+        tried = [stretch for stretch in tried if stretch[0] > FAR]
         # Of two peaks alike one alone may gain nothing, so that another is tried.
         if not tried or in_vain > 1:
             break

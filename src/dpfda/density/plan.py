@@ -160,11 +160,11 @@ class DensityPlan(TriedPlan, Designed):
     @property
     def tuning(self) -> dict[str, object]:
         if self.kernel is None:
-            said: Json = {"name": "histogram", "cells": list(self.cells.shape)}
-            said["noise"] = noise_words(self.noise)
+            numbers: Json = {"name": "histogram", "cells": list(self.cells.shape)}
+            numbers["noise"] = noise_words(self.noise)
             if self.zoom or self.public_scale:
-                said["scale"] = "zoom" if self.zoom else "public"
-            return said | ({"atoms": list(self.cells.atoms)} if self.cells.atoms else {})
+                numbers["scale"] = "zoom" if self.zoom else "public"
+            return numbers | ({"atoms": list(self.cells.atoms)} if self.cells.atoms else {})
         return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
 
     def entry(self) -> dict[str, object]:
@@ -203,13 +203,13 @@ class DensityPlan(TriedPlan, Designed):
             return []
         unlimited = self.remade(large(self.guarantee), self.n)
         (ends,) = self.cells.domain_range if self.zoom is None else self.domain_range
-        found = list[Trial]()
+        trials = list[Trial]()
         for place, units in enumerate(ordinary_units(count, self.n, ends, self.quarter)):
             # The same for all plans, as far as they have as many counts.
             generator = np.random.Generator(np.random.Philox([2, place]))
-            made = self._of_made_up(units, partial(simulated, generator))
-            found.append(UnevenTrial.of(made, unlimited._of_made_up(units, without_noise)))
-        return found
+            release = self._of_made_up(units, partial(simulated, generator))
+            trials.append(UnevenTrial.of(release, unlimited._of_made_up(units, without_noise)))
+        return trials
 
     def _of_made_up(self, units: MadeUp, draw: Draw) -> ReleasedDensity:
         if self.zoom is not None:
@@ -274,11 +274,11 @@ class DensityPlan(TriedPlan, Designed):
         scale, noisy = zoomed(units, known(self.zoom), noises, draw)
         if looks is not None:
             look, noisy, more = looks[scale is None], noisy[:count], noisy[count:]
-            made = self.assemble(more, certificate, scale)
-            made = replace(made, raw=replace(made.raw, noise=look.both.wider))
-            inside = look.inside_of(made, units, scale, draw)
+            release = self.assemble(more, certificate, scale)
+            release = replace(release, raw=replace(release.raw, noise=look.both.wider))
+            inside = look.inside_of(release, units, scale, draw)
             if inside is not None:
-                return replace(made, inside=inside)
+                return replace(release, inside=inside)
         return self.assemble(noisy, certificate, scale)
 
     def assemble(
@@ -301,12 +301,12 @@ class DensityPlan(TriedPlan, Designed):
             elif scale is not None and atoms:
                 at = np.clip(scale.positions(np.array(atoms)[:, None])[:, 0], 0.0, 1.0)
                 cells = replace(cells, atoms=tuple(at.tolist()))
-            made = ReleasedHistogram(
+            histogram = ReleasedHistogram(
                 cells=cells, noisy_counts=noisy, exponent=EXPONENT, smoothing=self.smoothing, **shared
             )
             if atoms:
-                return ReleasedDensityWithAtoms(made, scale, stated=atoms)
-            return ReleasedDensity(made, scale, self.step)
+                return ReleasedDensityWithAtoms(histogram, scale, stated=atoms)
+            return ReleasedDensity(histogram, scale, self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
@@ -334,7 +334,7 @@ def density_plan(
     neighbours, step = settings.unit.relation, settings.domain.step
     # Where their number is private, nobody need be there.
     size, designed = sizes_for(settings, max(count, 2) if settings.unit.private else count, planned)
-    made, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
+    public_scale, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
     part = Fraction(1)
     ends = cells.domain_range if isinstance(cells, CellGrid) else settings.domain.ends
     check_lengths(ends)
@@ -354,14 +354,14 @@ def density_plan(
             zoom, rest = zoom_for(domain[0], number, guarantee, neighbours, part=part)
             zoom = replace(zoom, atoms=tuple(atoms))
         else:
-            made = read_scale(scale, domain)
+            public_scale = read_scale(scale, domain)
         if cells is None and kernel is not None:
             cells = CellGrid.regular(GRID[len(domain)], domain)
         else:
             if cells is None:
                 number = stated_size(designed, "cells")
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
-            scaled = made is not None or zoom is not None
+            scaled = public_scale is not None or zoom is not None
             if step is None:
                 cells = CellGrid.regular(cells, (0.0, 1.0) if scaled else domain)  # type: ignore[arg-type]
             else:
@@ -380,8 +380,8 @@ def density_plan(
         law = elements.law(width, charged)
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
-        elements, made, zoom, None if step is None else float(step), unplaced,
-        None if quarter is None else stretch(quarter, box_domain(ends), made),
+        elements, public_scale, zoom, None if step is None else float(step), unplaced,
+        None if quarter is None else stretch(quarter, box_domain(ends), public_scale),
     )  # fmt: skip
 
 
@@ -389,9 +389,9 @@ def _beside(
     atoms: Sequence[float], cells: CellGrid, settings: Settings, kernel: DensityKernel | None
 ) -> CellGrid:
     """The cells with places for atoms, in the units of the data; nothing is counted at two of these."""
-    for name, found in (("step", settings.domain.step), ("mechanism", kernel)):
-        if found is not None:
-            raise ParameterError(name, "be left out with atoms", shown(found))
+    for name, value in (("step", settings.domain.step), ("mechanism", kernel)):
+        if value is not None:
+            raise ParameterError(name, "be left out with atoms", shown(value))
     domain = CellGrid.regular(1, settings.domain.ends)
     if any(b - a <= 4 * CLOSE * domain.volume for a, b in pairwise(domain.with_atoms(atoms).atoms)):
         words = f"be farther apart than {4 * CLOSE:g} of the domain"

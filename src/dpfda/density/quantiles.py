@@ -204,16 +204,16 @@ class PrivateQuantiles(Estimator):
             "(shares, not per cent: .03, .5, .97)"
         )
         try:
-            given = [self.levels] if isinstance(self.levels, str) else list(self.levels)
+            levels = [self.levels] if isinstance(self.levels, str) else list(self.levels)
         except TypeError:
-            given = [self.levels]
-        made = tuple(round(exact(level, "levels") * DENOMINATOR) for level in given[: MOST_LEVELS + 1])
-        increasing = all(a < b for a, b in zip((0, *made), (*made, DENOMINATOR), strict=True))
-        if not 1 <= len(given) <= MOST_LEVELS or not increasing:
+            levels = [self.levels]
+        steps = tuple(round(exact(level, "levels") * DENOMINATOR) for level in levels[: MOST_LEVELS + 1])
+        increasing = all(a < b for a, b in zip((0, *steps), (*steps, DENOMINATOR), strict=True))
+        if not 1 <= len(levels) <= MOST_LEVELS or not increasing:
             raise ParameterError(
                 "levels", words, shown(self.levels), "A density answers for all levels."
             )
-        return made
+        return steps
 
     def _points(self) -> PublicPoints:
         """The public points."""
@@ -277,8 +277,8 @@ class QuantilesPlan(PlanAgain):
 
     @property
     def functions(self) -> str:
-        said = ", ".join(f"{level / DENOMINATOR:g}" for level in self.levels)
-        return f"quantiles {said} among {self.points.describe()}"
+        levels = ", ".join(f"{level / DENOMINATOR:g}" for level in self.levels)
+        return f"quantiles {levels} among {self.points.describe()}"
 
     @property
     def tuning(self) -> dict[str, object]:
@@ -296,8 +296,7 @@ class QuantilesPlan(PlanAgain):
 
     def remade(self, guarantee: Guarantee, n: int) -> QuantilesPlan:
         """The plan for another guarantee and number of units."""
-        known = self.size is not None
-        size, expected = (n, None) if known else (None, n)
+        size, expected = (None, n) if self.size is None else (n, None)
         return replace(self, asked=guarantee, size=size, expected_size=expected)
 
 
@@ -307,11 +306,11 @@ def publish_plan(
     """Charge and draw: the released quantiles."""
     plan = prepared.plan
     certificate, about = plan.certified(), {**plan.about, **stamp()}
-    made = plan.points, plan.law, plan.size, certificate, about
+    facts = plan.points, plan.law, plan.size, certificate, about
     # All that can fail on public grounds has been tried before the charge.
-    ReleasedQuantiles((0,) * len(plan.levels), *made)
+    ReleasedQuantiles((0,) * len(plan.levels), *facts)
     charge(paying, certificate, plan.entry())
     units = prepared.total
     parts = spread(len(units))
     places, shares = units.ranked(lambda at: (plan.points.nearest(at) << PART_BITS) | parts)
-    return ReleasedQuantiles(plan.law.draw(places, shares, plan.size), *made)
+    return ReleasedQuantiles(plan.law.draw(places, shares, plan.size), *facts)

@@ -108,9 +108,9 @@ class PublicPoints(file.Written):
 
         Raises ParameterError if the scale is unusable.
         """
-        made = read_scale(scale, domain_range)
+        own = read_scale(scale, domain_range)
         ((a, b),) = box_domain(domain_range)
-        return cls(Scale(frozen(np.array([a, b]))) if made is None else made, MOST_POINTS)
+        return cls(Scale(frozen(np.array([a, b]))) if own is None else own, MOST_POINTS)
 
     @classmethod
     def every(cls, step: object, domain_range: object) -> PublicPoints:
@@ -237,12 +237,12 @@ class QuantileLaw:
         units : int or None
             Public number of units; None where it is private.
         """
-        whole = UNIT * units if units is not None else int(shares[-1]) if shares.size else 0
+        total = UNIT * units if units is not None else int(shares[-1]) if shares.size else 0
         reach = self.window
         # Within a window the exponentials are at least 2^-depth; 3/2 is more than 1 / log 2.
         depth = math.ceil(self.rate * reach * Fraction(3, 2))
         bits = depth + CUT + (2 * len(self.levels) + 2).bit_length()
-        windows = [self._window(places, shares, level * whole, reach) for level in self.levels]
+        windows = [self._window(places, shares, level * total, reach) for level in self.levels]
         floor = 1 << (2 * bits * (len(self.levels) + 1) - self.floor_bits)
         return Chain(windows, self.places, self.rate, bits, floor)
 
@@ -260,16 +260,16 @@ class QuantileLaw:
         first = int(np.searchsorted(shares, min(max(low, 0), most)))
         last = int(np.searchsorted(shares, min(high, most), side="right"))
         # A run from each point on, and one from the beginning on.
-        starts, held = places[first:last].tolist(), shares[first:last].tolist()
+        starts, reached = places[first:last].tolist(), shares[first:last].tolist()
         if low <= 0:
-            starts, held = [0, *starts], [0, *held]
+            starts, reached = [0, *starts], [0, *reached]
         ends = [*starts[1:], int(places[last]) if last < places.size else self.places]
         lengths = [end - start for start, end in zip(starts, ends[: len(starts)], strict=True)]
-        kept = [run for run, length in enumerate(lengths) if length]
+        runs = [run for run, length in enumerate(lengths) if length]
         return Window(
-            [starts[run] for run in kept],
-            [lengths[run] for run in kept],
-            [held[run] * DENOMINATOR - target for run in kept],
+            [starts[run] for run in runs],
+            [lengths[run] for run in runs],
+            [reached[run] * DENOMINATOR - target for run in runs],
         )
 
 

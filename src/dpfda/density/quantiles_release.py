@@ -124,17 +124,17 @@ class ReleasedQuantiles(Release):
             If one was not.
         """
         wanted = np.atleast_1d(reals(levels, "levels"))
-        held = np.array(self.law.levels)
+        steps = np.array(self.law.levels)
         # What is no number is no level that was released either.
         at = np.rint(np.clip(np.nan_to_num(wanted, nan=0.0), 0, 1) * DENOMINATOR).astype(np.int64)
-        places = np.minimum(np.searchsorted(held, at), held.size - 1)
-        others = wanted[held[places] != at]
+        places = np.minimum(np.searchsorted(steps, at), steps.size - 1)
+        others = wanted[steps[places] != at]
         if others.size:
             words = f"be among {', '.join(f'{level:g}' for level in self.levels)}"
             remedy = "Nothing else was released; a density answers for every level."
             raise ParameterError("levels", words, f"{others[0]:g}", remedy)
-        found = self.values[places]
-        return float(found[0]) if np.ndim(levels) == 0 else found
+        values = self.values[places]
+        return float(values[0]) if np.ndim(levels) == 0 else values
 
     def rank_bound(self, level: float = LEVEL) -> float | None:
         """By how much the share of units below a quantile is off at most, for all quantiles at once.
@@ -170,10 +170,10 @@ class ReleasedQuantiles(Release):
             None where the number of units is private. `rank_bound` where a quantile may well have left
             the units for an empty end of the axis.
         """
-        asked, units = probability(level, "level"), self.public_size
-        if units is None or not ends_are_far(self.law, units, self.numbers, asked):
+        chance, units = probability(level, "level"), self.public_size
+        if units is None or not ends_are_far(self.law, units, self.numbers, chance):
             return self.rank_bound(level)
-        return dense_bound(self.law, units, asked)
+        return dense_bound(self.law, units, chance)
 
     def interval(self, share: float, level: float = LEVEL) -> tuple[float, float]:
         """Values between which these units' own quantile lies, read off others that were published.
@@ -261,8 +261,8 @@ class ReleasedQuantiles(Release):
         return str(self.about.get("domain", "value (units of the data)"))
 
     def _spoken(self) -> str:
-        said = zip(self.levels, self.values, strict=True)
-        return ", ".join(f"{level:g}: {number(value)}" for level, value in said)
+        pairs = zip(self.levels, self.values, strict=True)
+        return ", ".join(f"{level:g}: {number(value)}" for level, value in pairs)
 
     def _stated(self) -> Stated:
         a, b = self.points.domain_range
@@ -273,24 +273,24 @@ class ReleasedQuantiles(Release):
         if self.spreads is not None:
             far, farthest = self.dense_bound(), self.rank_bound()
             surely = f"With a probability of {LEVEL:.0%} none"
-            said = [
+            off = [
                 f"Where {several(self.unit)} lie densely, a share is typically off by "
                 f"{number(float(self.spreads.max()))} or less."
             ]
             if far != farthest:
-                said.append(f"{surely} there is off by more than {number(far or 1)}.")
+                off.append(f"{surely} there is off by more than {number(far or 1)}.")
             always = f"{surely} is off by more than {number(farthest or 1)}, whatever the data are."
-            said.append("Elsewhere it may be off by any share." if farthest == 1 else always)
-            accurate.append(" ".join(said))
+            off.append("Elsewhere it may be off by any share." if farthest == 1 else always)
+            accurate.append(" ".join(off))
             ends = {level: self.interval(level) for level in self.levels}
-            known = [
+            intervals = [
                 f"{level:g}: {number(low)} to {number(high)}"
                 for level, (low, high) in ends.items()
                 if (low, high) != (a, b)
             ]
-            if known:
+            if intervals:
                 who = f"these {several(self.unit)}'"
-                accurate.append(f"So {who} own quantiles lie between others: {'; '.join(known)}.")
+                accurate.append(f"So {who} own quantiles lie between others: {'; '.join(intervals)}.")
         return Stated(
             f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
             f"{several(self.unit)} below: {self._spoken()}. They were drawn at random among public "

@@ -143,15 +143,15 @@ class ReleasedDensity(BandedDensity):
             If the release is not made of counts in the plane, or the value is outside the domain.
         """
         if not isinstance(self.raw, ReleasedHistogram) or self.dimensions != 2:
-            found = (
+            kind = (
                 f"a density of {self.dimensions} variable(s), {self.raw.certificate.mechanism['name']}"
             )
-            raise ParameterError("conditional", "be asked of counts of two variables", found)
+            raise ParameterError("conditional", "be asked of counts of two variables", kind)
         number = self._number(axis)
         a, b = self.domain_range[number]
-        given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
-        made: Any = kinds()[CONDITIONAL]
-        return made(self.raw, axis=number, place=given)  # type: ignore[no-any-return]
+        place = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
+        conditional: Any = kinds()[CONDITIONAL]
+        return conditional(self.raw, axis=number, place=place)  # type: ignore[no-any-return]
 
     def _given(self, stated: str) -> Release:
         if self.dimensions != 2:
@@ -246,7 +246,7 @@ class ReleasedDensity(BandedDensity):
         columns = super()._columns(at, asked)
         if self.step is not None:
             # What is within half a step of a point.
-            columns = {name: (self.step * held, words) for name, (held, words) in columns.items()}
+            columns = {name: (self.step * values, words) for name, (values, words) in columns.items()}
         first, *band = columns.items()
         return dict([first, ("cdf", cdf), *band])
 
@@ -285,11 +285,12 @@ class ReleasedDensity(BandedDensity):
 
     def _stated(self) -> Stated:
         raw, edges, looks = self.raw, list[str](), dict[str, str]()
-        made = f"{raw.certificate.mechanism['name']} estimate, {raw.noise.describe()}"
+        mechanism = f"{raw.certificate.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
-            made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
+            mechanism = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             if self.inside is not None:
-                made += f", then parts of the cells that show peaks, {noise_words(self.inside.noise)}"
+                noise = noise_words(self.inside.noise)
+                mechanism += f", then parts of the cells that show peaks, {noise}"
             edges = raw.edges_words()
             if raw.is_lost:
                 seen = f"how {several(self.unit)} are spread is not known"
@@ -305,7 +306,7 @@ class ReleasedDensity(BandedDensity):
             self._kind_words,
             uses="be evaluated at any point, integrated, drawn, and used to draw synthetic data,",
             public=[domain_words(self)],
-            noise=made,
+            noise=mechanism,
             units=used_units(self),
             first=[f"{words[:1].upper()}{words[1:]}." for words in looks.values()],
             remarks=edges,

@@ -94,7 +94,7 @@ def _reach(
     generator = np.random.Generator(np.random.Philox(key=5))
     draws = min(DRAWS, max(FEWEST, WORK // max(math.prod(smoother.modes), math.prod(shape))))
     blocks = smoother.errors(generator, draws, privacy, size)
-    drawn = [between(each, positions) for errors in blocks for each in synthesise(errors, shape)]
+    drawn = [between(row, positions) for errors in blocks for row in synthesise(errors, shape)]
     none = np.zeros(positions.shape[1])
     return band_from_errors(none, np.abs(drawn), asked.level, asked.simultaneous, positions.T).upper
 
@@ -140,7 +140,7 @@ def cells_band(
 
 def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
     """How far the density is, within a cell, from a straight course between the cells beside it."""
-    found = np.zeros(nodes.shape)
+    total = np.zeros(nodes.shape)
     for axis, (count, cells) in enumerate(zip(nodes.shape, raw.cells.shape, strict=True)):
         far = np.zeros(nodes.ndim)
         far[axis] = count / cells
@@ -148,8 +148,8 @@ def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
             scipy.ndimage.shift(nodes, side * far, order=1, mode="reflect") for side in (-1, 1)
         )
         bend, around = np.abs(before - 2 * nodes + after), max(1, round(count / cells))
-        found += scipy.ndimage.maximum_filter1d(bend, around, axis, mode="reflect")
-    return found
+        total += scipy.ndimage.maximum_filter1d(bend, around, axis, mode="reflect")
+    return total
 
 
 def hidden(raw: ReleasedHistogram, nodes: Floats) -> Floats:
@@ -222,11 +222,11 @@ def crowded_words(raw: ReleasedHistogram) -> str:
 
 def comb_words(raw: ReleasedHistogram) -> str:
     """What cells that stand out look like; "" where they are few."""
-    found = standing_out(raw)
-    if found < COMB:
+    count = standing_out(raw)
+    if count < COMB:
         return ""
     return (
-        f"{found} cells hold far more, or far fewer, {several(raw.unit)} than both cells beside them. "
+        f"{count} cells hold far more, or far fewer, {several(raw.unit)} than both cells beside them. "
         "Values that lie a step apart, such as whole years or half hours, look so; the curve and its "
         "band then mean little between values. Where the step is known, state it (step=1, --step 1), "
         "and the probability of each value is published"

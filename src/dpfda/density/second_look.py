@@ -51,40 +51,39 @@ class SecondLook:
     both: TwiceLaplace
     inside: int
     width: int
-    whole: PureDP
+    counts: PureDP
     share: Fraction
 
     def __post_init__(self) -> None:
         """Recompute what the scales cost. Raises DpfdaError if it is more than the whole."""
         parts = {self.both.narrow: Fraction(1), self.both.wide: 1 - self.share, self.inside: self.share}
         for scale, part in parts.items():
-            paid = PureDP(self.whole.epsilon * part)
-            recomputed(KNormNoise.equal(1, scale), "l1", self.width, paid)
+            recomputed(KNormNoise.equal(1, scale), "l1", self.width, PureDP(self.counts.epsilon * part))
 
     @classmethod
-    def of(cls, width: int, units: int, law: NoiseLaw, whole: PureDP) -> Self:
+    def of(cls, width: int, units: int, law: NoiseLaw, counts: PureDP) -> Self:
         """Beside a law on the counts of so many units, a public number, that costs the whole."""
         (narrow,) = set(vars(law)["scales"])
-        share = min(max(SPENT / (units * whole.epsilon), LEAST), MOST)
+        share = min(max(SPENT / (units * counts.epsilon), LEAST), MOST)
         wide, inside = (
-            knorm_noise((1,), (1.0,), "l1", width, PureDP(whole.epsilon * part)).scales[0]
+            knorm_noise((1,), (1.0,), "l1", width, PureDP(counts.epsilon * part)).scales[0]
             for part in (1 - share, share)
         )
-        return cls(TwiceLaplace(law.components, narrow, wide), inside, width, whole, share)
+        return cls(TwiceLaplace(law.components, narrow, wide), inside, width, counts, share)
 
     def inside_of(
-        self, made: ReleasedDensity, units: Units, scale: Scale | None, draw: Draw
+        self, release: ReleasedDensity, units: Units, scale: Scale | None, draw: Draw
     ) -> Inside | None:
         """Noisy counts of the parts of the cells where a release has peaks; the caller has charged."""
-        if made._peaks is None:
+        if release._peaks is None:
             return None
-        raw, cells = made._peaks.raw, np.flatnonzero(made._peaks.shares)
-        parts = min(PARTS, made.node_values.size // raw.cells.size)
+        raw, cells = release._peaks.raw, np.flatnonzero(release._peaks.shares)
+        parts = min(PARTS, release.node_values.size // raw.cells.size)
         fine = CellGrid.regular(raw.cells.size * parts, raw.cells.domain_range)
-        whole, fine = (each if scale is None else each.along(scale) for each in (raw.cells, fine))
+        coarse, fine = (grid if scale is None else grid.along(scale) for grid in (raw.cells, fine))
         # Ends of cells are theirs to the last digit: a value there lies in one of the cell's parts.
         edges = fine.edges[0].copy()
-        edges[::parts] = whole.edges[0]
+        edges[::parts] = coarse.edges[0]
         shares = units.shares(CellGrid((frozen(edges),)))
         exact = np.array(shares, dtype=object).reshape(-1, parts)[cells].ravel()
         law = KNormNoise.equal(exact.size, self.inside)

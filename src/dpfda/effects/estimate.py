@@ -113,11 +113,11 @@ class Effects:
         """The matrices G (..., P, P) of tables (..., R, 1 + q), made possible."""
         design, count = self.corners.design, self.count
         shares = nearest_shares(tables[..., 0] / count) * count
-        found = np.einsum("...r,ri,rj->...ij", shares, design, design)
+        grams = np.einsum("...r,ri,rj->...ij", shares, design, design)
         lacking = (tables[..., :1] - tables[..., 1:]).sum(axis=-2) / 2
         for j, place in enumerate(self.corners.numbers):
-            found[..., place, place] -= np.clip(lacking[..., j], 0.0, count)
-        values, vectors = np.linalg.eigh(found)
+            grams[..., place, place] -= np.clip(lacking[..., j], 0.0, count)
+        values, vectors = np.linalg.eigh(grams)
         values = np.maximum(values, self.least)
         return np.asarray((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
@@ -166,24 +166,24 @@ class Effects:
 
     @cached_property
     def _posteriors(self) -> tuple[CurvePosterior, ...]:
-        """Of each of these, by itself and under normal noise."""
-        found = self._weights @ self.table[:, self._split :]
+        """Posterior of each independent coefficient, by itself and under normal noise."""
+        averaged = self._weights @ self.table[:, self._split :]
         between = CurvePrior(np.zeros(self.grid.size), np.ones(self.grid.size))
         labels = np.repeat(np.arange(len(self.cells)), self.cells)
         averages = np.equal.outer(np.arange(len(self.cells)), labels) / np.array(self.cells)[:, None]
         places = np.rint(np.linspace(0, self.grid.size - 1, min(self.grid.size, LARGEST_GRID)))
-        places, made = places.astype(np.int64), []
-        scales = np.pad(self.scales, (0, len(found) - self.scales.size), constant_values=EFFECT)
-        for term, (row, weight, scale) in enumerate(zip(found, self._weights, scales, strict=True)):
+        places, posteriors = places.astype(np.int64), []
+        scales = np.pad(self.scales, (0, len(averaged) - self.scales.size), constant_values=EFFECT)
+        for term, (row, weight, scale) in enumerate(zip(averaged, self._weights, scales, strict=True)):
             errors, small = Forms(self.law, weight / scale, self._split), term > 0 and self.version >= 3
             model = CurveModel(between, self.grid, places, averages, errors, self.unit, differs=small)
-            made.append(model.posterior(row / scale))
-        return tuple(made)
+            posteriors.append(model.posterior(row / scale))
+        return tuple(posteriors)
 
     @cached_property
     def widths(self) -> tuple[Widths, ...]:
         """The posterior of each independent coefficient."""
-        return tuple(Widths(each) for each in self._posteriors[: self.scales.size])
+        return tuple(Widths(posterior) for posterior in self._posteriors[: self.scales.size])
 
     @property
     def scales(self) -> Floats:
@@ -196,13 +196,13 @@ class Effects:
         posteriors = self._posteriors
         if self._together:
             turn = self._weights / np.linalg.norm(self._weights, axis=1)[:, None]
-            scale, linear = scale_of(self.law.components), [each.linear for each in posteriors]
+            scale, linear = scale_of(self.law.components), [posterior.linear for posterior in posteriors]
             shown = as_normal(linear, scale, self._split, turn)
-            means = [each.led(row) for each, row in zip(posteriors, shown, strict=True)]
+            means = [posterior.led(row) for posterior, row in zip(posteriors, shown, strict=True)]
         else:
-            means = [each.mean for each in posteriors]
-        found = np.clip(means[: self.scales.size], 0.0, 1.0) - 0.5
-        return np.asarray(self._turned[0] @ (found * self.scales[:, None]))
+            means = [posterior.mean for posterior in posteriors]
+        shares = np.clip(means[: self.scales.size], 0.0, 1.0) - 0.5
+        return np.asarray(self._turned[0] @ (shares * self.scales[:, None]))
 
     @cached_property
     def lines(self) -> Floats:
@@ -238,7 +238,7 @@ class Effects:
 
     def _drawn(self, form: Floats) -> Floats:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
-        drawn = [each.drawn("rich", DRAWN, key) for key, each in enumerate(self.widths, 1)]
+        drawn = [widths.drawn("rich", DRAWN, key) for key, widths in enumerate(self.widths, 1)]
         curves = (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
         # form' G*^-1 G L, for every draw.
         tables = self._tables(len(curves), self._split)
@@ -276,9 +276,9 @@ def expected_table(corners: Corners, averages: Floats, size: float) -> Floats:
     size : float
         Number of units.
     """
-    each, design = size / corners.size, corners.design
+    weight, design = size / corners.size, corners.design
     # Numbers spread evenly over [-1, 1] have the square 1/3, and so a third of the corners' slopes.
     inside = design.copy()
     inside[:, list(corners.numbers)] /= 3.0
     squares = np.full((corners.size, len(corners.numbers)), -1 / 3)
-    return np.asarray(each * np.hstack([np.ones((corners.size, 1)), squares, inside @ averages]))
+    return np.asarray(weight * np.hstack([np.ones((corners.size, 1)), squares, inside @ averages]))

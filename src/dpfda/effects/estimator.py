@@ -65,16 +65,16 @@ def corner_sum(
         shares = (2 * curves_of(rows).values - lower - upper) / (upper - lower)
         numbers = [
             column[rows]
-            for column, each in zip(covariates, corners.covariates, strict=True)
-            if each.bounds is not None
+            for column, covariate in zip(covariates, corners.covariates, strict=True)
+            if covariate.bounds is not None
         ]
         squares = np.stack(numbers, axis=1) if numbers else np.zeros((len(shares), 0))
         weights = corner_weights(corners, [column[rows] for column in covariates])
-        parts, found = table_rows(
+        parts, values = table_rows(
             weights, squares, np.clip(shares, -1, 1), plan.cells, sizes[rows], usable[rows],
             (WEIGHT, VALUE),
         )  # fmt: skip
-        total.add_totals((parts.T @ found).ravel(), 0)
+        total.add_totals((parts.T @ values).ravel(), 0)
     return total
 
 
@@ -98,18 +98,18 @@ class PooledEffects(PooledCorners[ReleasedFunctionalRegression]):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         plan = self.plan
         numbers = plan.grid, *plan.limits
-        made = [plan.corners.to_json(), *plan.cells, *(each.tobytes().hex() for each in numbers)]
-        return {"reading": self.settings.reading.rules, "integers": made}
+        parts = [plan.corners.to_json(), *plan.cells, *(curve.tobytes().hex() for curve in numbers)]
+        return {"reading": self.settings.reading.rules, "integers": parts}
 
     def read(self, X: Records, y: Beside = None) -> Rows:
         covariates = self.plan.corners.covariates
         matrix, basis, _ = read_matrix(self.settings, None, X, None)
         if not np.array_equal(basis.grid_points, self.plan.grid):
             raise DataError("X must be on the grid of all holders; found another.")
-        columns = columns_named(y, [each.name for each in covariates])
-        found, usable = read_covariates(covariates, self.stated, columns, len(matrix), self.invalid)
+        columns = columns_named(y, [covariate.name for covariate in covariates])
+        terms, usable = read_covariates(covariates, self.stated, columns, len(matrix), self.invalid)
         curves = read_block(matrix, self.basis, self.settings.reading)
-        return curves.values, usable & curves.usable, *found
+        return curves.values, usable & curves.usable, *terms
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         values, usable, *covariates = rows
@@ -230,8 +230,8 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
             As `PrivateMean.fit`.
         """
         if is_dask(X):
-            X, said = columns_on_cluster(X, Z, [each.name for each in self._corners().covariates])
-            self.release_ = fit_on_cluster(self, X, groups, said)
+            X, columns = columns_on_cluster(X, Z, [c.name for c in self._corners().covariates])
+            self.release_ = fit_on_cluster(self, X, groups, columns)
             self.n_features_in_ = int(self.release_.grid_points.size)
             return self
         prepared = self.prepare(X, Z, groups)
@@ -246,11 +246,10 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
     ) -> Prepared[EffectsPlan, IntegerSum]:
         """Everything before the noise: read, clip, spread, add up. The result is private."""
         guarantee, corners, reading = self._checked(), self._corners(), self.settings.reading
-        names = [each.name for each in corners.covariates]
+        names = [covariate.name for covariate in corners.covariates]
         check_in_memory(X)
         X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
-        settings = self._settings_for(X, groups)
-        matrix, basis, groups = read_matrix(settings, None, X, groups)
+        matrix, basis, groups = read_matrix(self._settings_for(X, groups), None, X, groups)
         count = len(matrix)
         assert self.covariates is not None  # noqa: S101
         covariates, usable = read_covariates(

@@ -130,12 +130,12 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
         start, end = self.domain_range
         size, starts = len(self.corners.terms), np.cumsum((0, *self.cells[:-1]))
         times, shape = (self.grid - start) / (end - start), (count, size, self.grid.size)
-        given = np.linspace(0.0, 1.0, min(times.size, GIVEN))
-        carried = 2 * interpolation(given, times).T
-        curves, slow = (ordinary_curves(at, count * size) @ carried - 1 for at in (given, given / 2))
+        knots = np.linspace(0.0, 1.0, min(times.size, GIVEN))
+        carried = 2 * interpolation(knots, times).T
+        curves, slow = (ordinary_curves(at, count * size) @ carried - 1 for at in (knots, knots / 2))
         lower, upper = self.limits
         generator = np.random.Generator(np.random.Philox(key=2))
-        certificate, found = self.certified(), list[Trial]()
+        certificate, trials = self.certified(), list[Trial]()
         for coefficients, effects in zip(curves.reshape(shape), slow.reshape(shape), strict=True):
             # Covariates change curves, have no level of their own, and are smoother than curves.
             coefficients[1:] = LARGER * (effects - effects.mean(axis=1, keepdims=True))[1:]
@@ -143,13 +143,13 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
             seen = np.ldexp(expected_table(self.corners, averages, float(self.n)), CORNER_EXPONENT)
             noisy = np.rint(seen + self.table.law.simulate(generator, self.table.rows)).ravel()
             # What the law of boxes gains, a twentieth, is left out: it takes more time than all else.
-            made = self.assemble(tuple(int(value) for value in noisy), certificate)
-            made = replace(made, version=None)
-            for shown in made.shown.values():
+            release = self.assemble(tuple(int(value) for value in noisy), certificate)
+            release = replace(release, version=None)
+            for shown in release.shown.values():
                 line = np.clip(self.corners.point(shown.place) @ coefficients, -1.0, 1.0)
                 truth = (lower + upper) / 2 + line * (upper - lower) / 2
-                found.append(Trial(shown, self.grid, truth))
-        return found
+                trials.append(Trial(shown, self.grid, truth))
+        return trials
 
     @property
     def scale(self) -> tuple[float, str] | None:

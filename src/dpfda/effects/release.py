@@ -184,18 +184,18 @@ class ReleasedFunctionalRegression(Valued):
         ParameterError
             If a value is outside the bounds, or no level.
         """
-        given = {**(at or {}), **values}
-        self.corners.point(given)
-        plain = {key: value if isinstance(value, str) else float(value) for key, value in given.items()}
-        known = {each.name: each for each in self.corners.covariates}
-        plain |= {key: str(given[key]) for key in given if known[key].bounds is None}
+        point = {**(at or {}), **values}
+        self.corners.point(point)
+        plain = {key: value if isinstance(value, str) else float(value) for key, value in point.items()}
+        covariates = {covariate.name: covariate for covariate in self.corners.covariates}
+        plain |= {key: str(point[key]) for key in point if covariates[key].bounds is None}
         return self._part("", plain)
 
     def _part(self, term: str, place: Mapping[str, object]) -> Self:
-        made = replace(self, term=term, place=place)
+        part = replace(self, term=term, place=place)
         # Of the same noisy numbers: estimated once.
-        vars(made)["_effects"] = self._effects
-        return made
+        vars(part)["_effects"] = self._effects
+        return part
 
     @cached_property
     def _effects(self) -> Effects:
@@ -218,8 +218,7 @@ class ReleasedFunctionalRegression(Valued):
         """What it is of the coefficients (P,), in units of their covariates."""
         if not self.term:
             return self.corners.point(self.place)
-        chosen = np.equal(self.terms, self.term)
-        return np.asarray(chosen / self.corners.units)
+        return np.asarray(np.equal(self.terms, self.term) / self.corners.units)
 
     @property
     def _most(self) -> float:
@@ -283,8 +282,7 @@ class ReleasedFunctionalRegression(Valued):
         with asked_level(asked.level):
             band = self._around(at, replace(asked, level=each_part(asked.level), of="sample"))
         cut = None if self.is_effect else self._limits(at)
-        places = self.grid_points.size
-        widened = sampled(band, self._values(at), deviation, places, asked.level, cut)
+        widened = sampled(band, self._values(at), deviation, self.grid_points.size, asked.level, cut)
         return replace(widened, covers=BOUNDED if stated is None else STATED)
 
     @property
@@ -328,21 +326,21 @@ class ReleasedFunctionalRegression(Valued):
         return {term: np.asarray(self[term](at[:, 0])) for term in self.terms}
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        found = super()._columns(at, asked)
+        columns = super()._columns(at, asked)
         for term in () if self.term or self.place else self.terms[1:]:
             part = self[term]
             for name, column in Release._columns(part, at, asked).items():
-                found[term if name == "value" else f"{term}, {name}"] = column
-        return found
+                columns[term if name == "value" else f"{term}, {name}"] = column
+        return columns
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        lines = [each._line(name, level) for name, each in self.shown.items()]
+        lines = [part._line(name, level) for name, part in self.shown.items()]
         return self._curve(lines, baseline=0.0 if self.is_effect else None)
 
     def _panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
         """Views of mean curves, and of the coefficient function of each covariate."""
         parts = () if self.term or self.place else [self[term] for term in self.terms[1:]]
-        short = [replace(each.view(level), title=first_up(each._subject), subtitle="") for each in parts]
+        short = [replace(part.view(level), title=first_up(part._subject), subtitle="") for part in parts]
         return (self.view(level), *short)
 
     @property
@@ -353,14 +351,14 @@ class ReleasedFunctionalRegression(Valued):
             return "baseline curve"
         if self.place:
             return f"mean curve at {place_words(self.place)}"
-        return f"mean curve by {', '.join(each.name for each in self.corners.covariates)}"
+        return f"mean curve by {', '.join(covariate.name for covariate in self.corners.covariates)}"
 
     @property
     def _value_label(self) -> str:
         if not self.is_effect:
             return super()._value_label
-        each = next(c for c in self.corners.covariates if self.term in c.terms)
-        change = f"from {each.levels[0]}" if each.bounds is None else f"a unit of {each.name}"
+        covariate = next(c for c in self.corners.covariates if self.term in c.terms)
+        change = f"from {covariate.levels[0]}" if covariate.levels else f"a unit of {covariate.name}"
         return f"change of {super()._value_label}, {change}"
 
     def _claims(self) -> tuple[Claim, ...]:
@@ -377,8 +375,8 @@ class ReleasedFunctionalRegression(Valued):
         """What widths of a band are in; a band is for the curve at one place."""
         if self.is_effect:
             return self._value_label
-        said = f"'{self.about['value']}'" if "value" in self.about else "the data"
-        return f"in the units of {said}, at {self._where}"
+        units = f"'{self.about['value']}'" if "value" in self.about else "the data"
+        return f"in the units of {units}, at {self._where}"
 
     @property
     def _where(self) -> str:
@@ -391,10 +389,10 @@ class ReleasedFunctionalRegression(Valued):
         return [own, *(BandFact.of(claims[term], part, LEVEL) for term, part in parts.items())]
 
     def _stated(self) -> Stated:
-        told = ", ".join(each.describe() for each in self.corners.covariates)
+        names = ", ".join(covariate.describe() for covariate in self.corners.covariates)
         shown = f" Shown is the {self._subject}." if self.term or self.place else ""
         return Stated(
-            f"How curves over {self._spoken_domain} depend on {told}: a linear model with a "
+            f"How curves over {self._spoken_domain} depend on {names}: a linear model with a "
             f"coefficient function for each, from sums over all {several(self.unit)} at the "
             f"{self.corners.size} corners of the covariates.{shown}",
             public=[f"the grid and the domain: {self._spoken_domain}"],

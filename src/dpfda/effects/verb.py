@@ -19,8 +19,8 @@ MOST_POINTS = 2000
 def _try(estimator: Any) -> Certificate:
     """Plan for a grid with room for the cells."""
     points = min(max(TRIED_POINTS, estimator.cells or 0), MOST_POINTS)
-    made: Certificate = estimator.plan(TRIED_UNITS, columns=points).certified()
-    return made
+    certificate: Certificate = estimator.plan(TRIED_UNITS, columns=points).certified()
+    return certificate
 
 
 EFFECT = "A picture of the first coefficient function with its band."

@@ -39,12 +39,8 @@ def _descends(machine: KernelMachine) -> bool:
     """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
     try:
         loss = read_loss(machine.loss, machine.losses)
-        return descends(
-            Solving.of(machine.solver).solver,
-            loss,
-            asked(machine.epsilon, machine.delta, machine.rho),
-            1,
-        )
+        guarantee = asked(machine.epsilon, machine.delta, machine.rho)
+        return descends(Solving.of(machine.solver).solver, loss, guarantee, 1)
     except ParameterError:
         return False
 
@@ -205,10 +201,10 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         if self.settings.reading.invalid == "refuse":
             _refuse_others(places, classes)
         bad = places < 0
-        found = np.where(bad, np.nan, places)
+        numbered = np.where(bad, np.nan, places)
         if len(classes) == 2:
-            return 2.0 * found - 1.0, classes
-        targets = np.float64(found[:, None] == np.arange(len(classes)))
+            return 2.0 * numbered - 1.0, classes
+        targets = np.float64(numbered[:, None] == np.arange(len(classes)))
         return np.where(bad[:, None], np.nan, targets), classes
 
     def _functions(self, classes: tuple[object, ...]) -> int | None:
@@ -223,7 +219,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def _public_classes(self, labels: object) -> tuple[object, ...]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            given = _labels_of(labels, self.settings.reading.invalid)
+            listed = _labels_of(labels, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             remedy = (
                 "Pass two labels or more, which must be known without looking at y; or classes='from-y' "
@@ -231,15 +227,15 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             )
             raise ParameterError("classes", "be the public classes", repr(self.classes), remedy)
         else:
-            given = _listed(self.classes)
-        given = [_plain(label) for label in given]
-        named = [self._key_of(label) for label in given]
-        if len(given) < 2 or len(set(named)) < len(named) or None in named:
+            listed = _listed(self.classes)
+        listed = [_plain(label) for label in listed]
+        named = [self._key_of(label) for label in listed]
+        if len(listed) < 2 or len(set(named)) < len(named) or None in named:
             raise ParameterError("classes", "be two or more different labels", shown(self.classes))
-        if not all(isinstance(label, str | int | float) for label in given):
+        if not all(isinstance(label, str | int | float) for label in listed):
             words = "be words or numbers, so that a file can hold them"
             raise ParameterError("classes", words, shown(self.classes))
-        return tuple(given)
+        return tuple(listed)
 
     def __sklearn_tags__(self) -> Tags:
         """With the few records of a check, the score is that of the noise."""

@@ -186,11 +186,11 @@ def default_penalty(solver: str, terms: Terms) -> float:
 
 def _is_inexact(solver: str, terms: Terms, penalty: float) -> bool:
     """Whether rounding in a minimisation would cost much noise."""
-    made = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
-    if not isinstance(made, MinimisingSolver):
+    trial = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
+    if not isinstance(trial, MinimisingSolver):
         return False
-    intended = 2 * INEXACTNESS if isinstance(made, OutputSolver) else 0.0
-    return made.cost_of_inexactness > LARGEST_INEXACTNESS + intended
+    intended = 2 * INEXACTNESS if isinstance(trial, OutputSolver) else 0.0
+    return trial.cost_of_inexactness > LARGEST_INEXACTNESS + intended
 
 
 def _noise_penalty(solver: str, trial: Terms) -> float:
@@ -276,9 +276,9 @@ def chosen_features(
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
 
-def chosen_solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
+def chosen_solver(name: str, penalty: object, stated: Terms, regression: bool) -> Solver:
     """The solver that is asked for or fits best, with loss and penalty where none are given."""
-    terms, free = given, regression and name == given.loss.name == "auto" and penalty is None
+    terms, free = stated, regression and name == stated.loss.name == "auto" and penalty is None
     if terms.loss.name == "auto":
         loss = default_loss(name, terms, regression)
         terms = replace(terms, loss=read_loss(loss, ("hinge", "huber", "squared")))

@@ -69,11 +69,11 @@ def widths(
     reach = deviations(features, spread)
     if not simultaneous:
         return np.asarray(factor(features.shape[1], level, is_block(spread, noise)) * reach)
-    whole = features if everywhere is None else everywhere
-    draws = _draws(whole, spread, noise)
+    points = features if everywhere is None else everywhere
+    draws = _draws(points, spread, noise)
     if spread.ndim == 0:
-        return _held(whole, draws, level) * reach
-    ends = [_held(whole @ _root(each), draws, level) for each in np.atleast_3d(spread.T).T]
+        return _held(points, draws, level) * reach
+    ends = [_held(points @ _root(covariance), draws, level) for covariance in np.atleast_3d(spread.T).T]
     return reach * (np.array(ends) if spread.ndim == 3 else ends[0])
 
 
@@ -175,10 +175,10 @@ def noise_at_inputs(
     """
     if solver.terms.functions > 1:
         return None
-    made = np.random.Generator(np.random.Philox(key=0)).random((INPUTS, inputs))
-    rows, noisy = embedded(features, solver.ball, made), tuple[int, ...]()
+    points = np.random.Generator(np.random.Philox(key=0)).random((INPUTS, inputs))
+    rows, noisy = embedded(features, solver.ball, points), tuple[int, ...]()
     if isinstance(solver, SummingSolver):
-        targets = AMPLITUDE * np.cos(2 * np.pi * made[:, 0])
+        targets = AMPLITUDE * np.cos(2 * np.pi * points[:, 0])
         targets = np.where(targets < 0, -1.0, 1.0) if half is None else targets
         sums = solver.contributions(rows, targets).astype(np.float64).mean(axis=0)
         noisy = tuple(int(x) for x in np.rint(sums * solver.terms.units))

@@ -55,7 +55,7 @@ class PooledMachine(PooledSum):
     ----------
     settings : Settings
     plan : MachinePlan or PredictorPlan
-        For a number of units that is known.
+        For a known number of units.
     reading : callable
         Reads records and targets: inputs, targets, which are usable, and the classes.
     """
@@ -171,9 +171,9 @@ class KernelMachine(Estimator):
         codes = np.arange(usable.size) if groups is None else unit_codes(groups, usable.size, invalid)
         units = int(codes.max()) + 1
         # Under add/remove neighbours another number stands for the units, which are not counted.
-        known = public_size(self.settings.unit, units, invalid) or units
+        size = public_size(self.settings.unit, units, invalid) or units
         inputs = InputBox.of(self.bounds, values.shape[1])
-        plan = self._plan(guarantee, known, loss, inputs, groups is not None, classes)
+        plan = self._plan(guarantee, size, loss, inputs, groups is not None, classes)
         if isinstance(plan, PredictorPlan):
             return Prepared(plan, plan.total(values, targets, usable, codes, units))
         examples = Unfeatured(inputs, values, usable, targets, codes, units)
@@ -239,19 +239,19 @@ class KernelMachine(Estimator):
         classes: tuple[object, ...],
         expected: Json | None = None,
     ) -> MachinePlan | PredictorPlan:
-        given: Json = {
+        shared: Json = {
             "settings": self.settings, "inputs": inputs, "grouped": grouped,
             "classes": classes, "functions": self._functions(classes), "target": self._target(),
         }  # fmt: skip
         if self.tabled(inputs.lower.size):
-            return predictor_plan(guarantee, units, **given, **(expected or {}))
+            return predictor_plan(guarantee, units, **shared, **(expected or {}))
         for name, value in (expected or {}).items():
             if value is not None:
                 words = "be left out where a kernel machine is published, whose noise alone is foretold"
                 raise ParameterError(name, words, shown(value))
         solving = Solving.of(self.solver)
         return machine_plan(
-            guarantee, units, loss=loss, features=self.features, solving=solving, **given
+            guarantee, units, loss=loss, features=self.features, solving=solving, **shared
         )
 
     def tabled(self, inputs: int) -> bool:
@@ -264,7 +264,7 @@ class KernelMachine(Estimator):
         """
         whole(inputs, "inputs", 1)
         solving, features = Solving.of(self.solver), Features.of(self.features)
-        solver, loss = (each if isinstance(each, str) else "" for each in (solving.solver, self.loss))
+        solver, loss = (word if isinstance(word, str) else "" for word in (solving.solver, self.loss))
         power = features.power if isinstance(features, Features) else None
         bare = replace(features, power=None) if isinstance(features, Features) else features
         plain = bare == Features() and solving.penalty is None and loss == "auto"
@@ -333,14 +333,14 @@ def _shape(X: object) -> tuple[int, int]:
 
 def _read(X: object, inputs: int, invalid: str) -> tuple[Cells, Flags]:
     """Numbers (n, d), an array where they lie, and which records can be used."""
-    given = matrix_of(X, invalid)
-    usable = np.empty(given.shape[0], dtype=np.bool_)
+    matrix = matrix_of(X, invalid)
+    usable = np.empty(matrix.shape[0], dtype=np.bool_)
     for start in range(0, usable.size, BLOCK):
         part = slice(start, start + BLOCK)
-        usable[part] = np.isfinite(doubles(given[part])).all(axis=1)
+        usable[part] = np.isfinite(doubles(matrix[part])).all(axis=1)
     if not usable.all() and invalid == "refuse":
-        _records(given, inputs, invalid)
-    return given, usable
+        _records(matrix, inputs, invalid)
+    return matrix, usable
 
 
 def _records(X: object, inputs: int, invalid: str) -> Curves:
@@ -368,10 +368,10 @@ def column(y: object, count: int) -> object:
         y = y[:, 0] if isinstance(y, np.ndarray) else y
         shape = shape[:1]
     if len(shape) > 1 or len(cells := cells_in(y, "y")) != count:
-        found = shape if len(shape) > 1 else (len(cells),)
+        dimensions = shape if len(shape) > 1 else (len(cells),)
         raise DataError(
             f"y must hold one target a record ({count}); found inconsistent numbers of samples: shape "
-            f"{found}."
+            f"{dimensions}."
         )
     return y
 

@@ -25,7 +25,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number, text
 from dpfda.privacy.guarantees import Guarantee
 
-# What solvers say that tells whether units may have several records.
+# Entries of a solver that tell whether units may have several records.
 TELLING = "sensitivity", "curvature_loss"
 # Floats and scales that are rounded up differ by less.
 CLOSE = 1e-3
@@ -40,8 +40,8 @@ def solver_again(mechanism: Mapping[str, object], terms: Terms) -> Solver:
     kind = SOLVERS[text(mechanism["name"])]
     for grouped in (False, True):
         solver = kind(replace(terms, grouped=grouped))
-        told = solver.describe()
-        if all(_same(told[name], mechanism[name]) for name in TELLING if name in told):
+        numbers = solver.describe()
+        if all(_same(numbers[name], mechanism[name]) for name in TELLING if name in numbers):
             return solver
     raise ValueError("what a solver says of itself does not follow from its numbers")
 
@@ -97,5 +97,5 @@ def check_descended(
         raise ValueError("the spread is less than that of the noise")
 
 
-def _same(one: object, other: object) -> bool:
-    return math.isclose(number(one), number(other), rel_tol=CLOSE)
+def _same(first: object, second: object) -> bool:
+    return math.isclose(number(first), number(second), rel_tol=CLOSE)

@@ -89,14 +89,14 @@ class Loss:
     @property
     def smoothness(self) -> Fraction:
         """Largest second derivative in f."""
-        known = {"hinge": 1 / self.width, "logistic": Fraction(1, 4)}
-        return known.get(self.name, Fraction(2))
+        largest = {"hinge": 1 / self.width, "logistic": Fraction(1, 4)}
+        return largest.get(self.name, Fraction(2))
 
     @property
     def saturation(self) -> float:
         """Largest |f d2L/df2|, up to rounding: what a relative error of f can do to the slope."""
-        known = {"hinge": 1 / self.width, "logistic": Fraction(1, 4), "huber": 2 + 2 * self.width}
-        return float(known.get(self.name, Fraction(2)))
+        largest = {"hinge": 1 / self.width, "logistic": Fraction(1, 4), "huber": 2 + 2 * self.width}
+        return float(largest.get(self.name, Fraction(2)))
 
     def values(self, y: Floats, f: Floats) -> Floats:
         """L(y, f)."""
@@ -131,7 +131,7 @@ class Loss:
         return np.where(inside, 2.0, 0.0)
 
 
-def read_loss(given: object, names: Sequence[str]) -> Loss:
+def read_loss(value: object, names: Sequence[str]) -> Loss:
     """Read the `loss` of a machine: a word, a word with a width such as "huber:0.5", or a `Loss`.
 
     Raises
@@ -139,15 +139,15 @@ def read_loss(given: object, names: Sequence[str]) -> Loss:
     ParameterError
         If it is something else.
     """
-    name, width = (given.name, given.width) if isinstance(given, Loss) else (given, None)
-    if isinstance(name, str) and ":" in name and not isinstance(given, Loss):
+    name, width = (value.name, value.width) if isinstance(value, Loss) else (value, None)
+    if isinstance(name, str) and ":" in name and not isinstance(value, Loss):
         name, _, text = name.partition(":")
         try:
             width = Fraction(text)
         except (ValueError, ZeroDivisionError):
-            raise ParameterError("loss", "have a number after the colon", shown(given)) from None
+            raise ParameterError("loss", "have a number after the colon", shown(value)) from None
         if name not in ("hinge", "huber"):
-            raise ParameterError("loss", "have no width unless it is hinge or huber", shown(given))
+            raise ParameterError("loss", "have no width unless it is hinge or huber", shown(value))
     name = choice(name, "loss", names)
     width = WIDTHS.get(name, Fraction(1)) if width is None else width
     return Loss(name, Fraction(real(width, "width", 1e-3, 2.0, "lie between 0.001 and 2")))
@@ -260,9 +260,9 @@ def _fitted(examples: Examples, point: Floats) -> Floats:
     return np.asarray(examples.offsets + examples.rows @ point)
 
 
-def newton(examples: Examples, loss: Loss, given: Fraction, tolerance: float) -> Floats | None:
+def newton(examples: Examples, loss: Loss, exact: Fraction, tolerance: float) -> Floats | None:
     """Damped Newton steps from zero; None where they break down."""
-    penalty = float(given)
+    penalty = float(exact)
     point = np.zeros(examples.rows.shape[1])
     for _ in range(NEWTON_STEPS):
         gradient = gradient_at(examples, loss, penalty, point)
@@ -302,9 +302,9 @@ def _line_search(
     return None
 
 
-def descend(examples: Examples, loss: Loss, given: Fraction, tolerance: float, point: Floats) -> Floats:
+def descend(examples: Examples, loss: Loss, exact: Fraction, tolerance: float, point: Floats) -> Floats:
     """Gradient descent until certified; the proof that it ends is in the module's docstring."""
-    penalty, step = float(given), 1.0 / float(loss.smoothness + 2 * given)
+    penalty, step = float(exact), 1.0 / float(loss.smoothness + 2 * exact)
     while True:
         gradient = gradient_at(examples, loss, penalty, point)
         if is_certified(gradient, point, loss, penalty, tolerance):

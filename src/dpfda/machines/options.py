@@ -57,8 +57,8 @@ class Examples(Reader["TableColumns"]):
         bounds = [ends for _, *ends in named]
         if given.norm_bound is not None and given.features not in ("auto", "linear"):
             raise ParameterError("--norm-bound", "go with --features linear", given.features)
-        _, known = self._target(given)
-        own = {"bounds": bounds, "classes" if self.labels else "target_bounds": known}
+        _, levels = self._target(given)
+        own = {"bounds": bounds, "classes" if self.labels else "target_bounds": levels}
         return own | _features(given, len(named))
 
     def _target(self, given: Given) -> tuple[str, object]:
@@ -160,5 +160,5 @@ def _try(estimator: Any) -> Certificate:
         trial.set_params(features=replace(chosen, power=None))
     if not trial.tabled(inputs):
         trial.set_params(solver__penalty=1e9)
-    made: Certificate = trial.plan(TRIED_UNITS).certified()
-    return made
+    certificate: Certificate = trial.plan(TRIED_UNITS).certified()
+    return certificate

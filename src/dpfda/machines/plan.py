@@ -199,15 +199,15 @@ class MachinePlan(PlanAgain):
         return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, half)
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        found = self._deviations
-        typical = None if found is None else float(np.sqrt(np.mean(found[0] ** 2)))
+        noise = self._deviations
+        typical = None if noise is None else float(np.sqrt(np.mean(noise[0] ** 2)))
         return None if typical is None else Outlook(typical, MOST * typical)
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        found = self._deviations
-        if found is None:
+        noise = self._deviations
+        if noise is None:
             return None
-        wide = widths(*found[1:], level, True, self.noise)
+        wide = widths(*noise[1:], level, True, self.noise)
         # That of a regression is in units of the target, and cut at its bounds.
         half, most = (1.0, math.inf) if self.target is None else (self.target[1], 1.0)
         return Outlook.alike(float(half * np.mean(np.minimum(wide, most))))
@@ -261,8 +261,8 @@ class MachinePlan(PlanAgain):
         examples, tuning = data.labelled(features, self.solver), self.tuning | {"power": power}
         with already_charged():
             noisy, last = self.solver.publish(examples, self.entry(), tuning)
-        whole = certificate.fulfilled(added([part, last.achieved]), last.mechanism)
-        return replace(replace(self, features=features).assemble(noisy, whole), power_noise=noise)
+        complete = certificate.fulfilled(added([part, last.achieved]), last.mechanism)
+        return replace(replace(self, features=features).assemble(noisy, complete), power_noise=noise)
 
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
         """The release around the mechanism's output: post-processing."""
@@ -310,8 +310,8 @@ def machine_plan(
     descent = descends(solver, loss, guarantee, functions)
     if descent:
         solver = "gradient"
-        known = loss.name != "auto" or functions is None
-        loss = loss if known else read_loss("logistic", ("logistic",))
+        settled = loss.name != "auto" or functions is None
+        loss = loss if settled else read_loss("logistic", ("logistic",))
     count, chosen = inputs.lower.size, Features.of(features)
     power: Any = chosen.power if isinstance(chosen, Features) else None
     word = power if isinstance(power, str) else ""
@@ -320,19 +320,20 @@ def machine_plan(
         choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     if isinstance(chosen, Features):
         stated = chosen.kind, chosen.kernel, chosen.components, chosen.seed
-        made = chosen_features(*stated, count, units, rest, functions, descent)
+        feature_map = chosen_features(*stated, count, units, rest, functions, descent)
         if power is not None and choice is None:
             # On the command line a number is a word.
-            power = {str(one): one for one in (1, *POWERS)}.get(word, power)
-            made = made if isinstance(power, int | float) and power == 1 else RootFeatures(made, power)
+            power = {str(number): number for number in (1, *POWERS)}.get(word, power)
+            if not (isinstance(power, int | float) and power == 1):
+                feature_map = RootFeatures(feature_map, power)
     elif getattr(chosen, "inputs", None) == count:
-        made = chosen
+        feature_map = chosen
     else:
         words = f"be a feature map on the {count} columns of X, or one of {FEATURES}"
-        found = repr(features) if features is None else type(features).__name__
-        raise ParameterError("features", words, found)
+        kind = repr(features) if features is None else type(features).__name__
+        raise ParameterError("features", words, kind)
     terms = Terms(
-        made.components, units, loss, Fraction(1), rest, grouped, functions or 1,
+        feature_map.components, units, loss, Fraction(1), rest, grouped, functions or 1,
         settings.unit.relation,
     )  # fmt: skip
     worked = chosen_solver(solver, solving.penalty, terms, functions is None)
@@ -345,4 +346,4 @@ def machine_plan(
             features=Features(power=SEARCHED), grouped=grouped, classes=classes, functions=functions,
         )  # fmt: skip
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target, choice)
+    return MachinePlan(guarantee, worked, feature_map, inputs, unit, about, classes, target, choice)

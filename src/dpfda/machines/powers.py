@@ -38,7 +38,7 @@ BORDERS = (0.28, *(2.0 ** -(2.0 ** (step + 0.5)) for step in range(1, 4)))
 SPENT, LEAST, MOST = 20, Fraction(2, 100), Fraction(25, 100)
 # Rows whose features are formed at a time: a public number.
 EMBEDDED = 2**12
-# Whoever reads a record's features more often than this has them held.
+# A solver that reads a record's features more often than this gets them stored.
 MOST_VISITS = 8
 
 
@@ -99,20 +99,20 @@ class Unfeatured(Private):
 
     def scaled(self, part: slice | Integers) -> Floats:
         """Inputs of some records on the unit cube, those that cannot be used at its corner."""
-        values, kept = doubles(self.values[part]), self.usable[part]
-        if not kept.all():
-            values[~kept] = self.inputs.lower
+        values, usable = doubles(self.values[part]), self.usable[part]
+        if not usable.all():
+            values[~usable] = self.inputs.lower
         return self.inputs.scaled(values)
 
     def labelled(self, features: FeatureMap, solver: Solver) -> Labelled:
         """With features as integers of the solver's ball: held where it reads them often."""
-        made = FeatureRows(self, features, solver.ball)
-        rows: Numbers | FeatureRows = made
+        formed = FeatureRows(self, features, solver.ball)
+        rows: Numbers | FeatureRows = formed
         if solver.visits > MOST_VISITS:
             kind = np.int32 if solver.ball.radius < 2**31 else np.int64
-            rows = np.empty(made.shape, dtype=kind)
+            rows = np.empty(formed.shape, dtype=kind)
             for start in range(0, self.codes.size, EMBEDDED):
-                rows[start : start + EMBEDDED] = made[start : start + EMBEDDED]
+                rows[start : start + EMBEDDED] = formed[start : start + EMBEDDED]
         return Labelled(rows, self.targets, self.codes, self.units)
 
     def votes(self) -> Integers:
@@ -129,8 +129,8 @@ class Unfeatured(Private):
             count = np.count_nonzero(scaled > 0, axis=1)
             lower = seen[np.arange(count.size), np.maximum(count - 1, 0) // 2]
             typical[part] = np.where((count > 0) & self.usable[part], lower, 1.0)
-        each = np.bincount(self.codes, typical) / np.bincount(self.codes)
-        voted = np.count_nonzero(each[:, None] < np.array(BORDERS), axis=1)
+        means = np.bincount(self.codes, typical) / np.bincount(self.codes)
+        voted = np.count_nonzero(means[:, None] < np.array(BORDERS), axis=1)
         return np.bincount(voted, minlength=len(CANDIDATES))
 
 
@@ -149,6 +149,6 @@ class FeatureRows(Private):
 
     def __getitem__(self, part: slice | Integers) -> Integers:
         # An unusable record counts as one without features and with target 0: a public element.
-        made, kept = embedded(self.features, self.ball, self.examples.scaled(part)), self.examples.usable
-        made[~kept[part]] = 0
-        return made
+        rows = embedded(self.features, self.ball, self.examples.scaled(part))
+        rows[~self.examples.usable[part]] = 0
+        return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -69,8 +68,6 @@ class Predictor(Banded):
         def center(self) -> float: ...
         @property
         def half_width(self) -> float: ...
-        @property
-        def about(self) -> Mapping[str, object]: ...
         @property
         def size(self) -> int: ...
         @property
@@ -211,11 +208,11 @@ class Predictor(Banded):
             value = {"value": (self(at), self._value_label)}
             return value | (self._band_columns(at, asked) if banded else {})
         ends = self._band_columns(at, asked) if banded else {}
-        found = {}
+        columns = {}
         for place, (own, values) in enumerate(self._functions(at).items()):
-            found[own] = values, self._decision
-            found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
-        return found
+            columns[own] = values, self._decision
+            columns |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
+        return columns
 
     def _with_predictions(self, table: Table) -> Table:
         if not self.classes:
@@ -259,8 +256,8 @@ class Predictor(Banded):
     @property
     def _decision(self) -> str:
         rule = "the largest decides" if self._several else f"above {self._border:g}: {self.classes[1]}"
-        said = f"{self._value} {self.about.get('value', '')}".rstrip()
-        return f"{said} ({rule})"
+        label = f"{self._value} {self.about.get('value', '')}".rstrip()
+        return f"{label} ({rule})"
 
     @property
     def _said_inputs(self) -> str:

@@ -28,7 +28,7 @@ from dpfda.numerics.encoding import mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, added, pure_part
-from dpfda.privacy.words import number as said
+from dpfda.privacy.words import number as words
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
@@ -132,8 +132,8 @@ class ReleasedPredictor(Predictor):
         several = (len(self.classes),) if len(self.classes) > 2 else ()
         shape = (self.features.components, *several)
         if self.coefficients.shape != shape:
-            found = f"shape {self.coefficients.shape}"
-            raise ParameterError("coefficients", f"have shape {shape}", found)
+            shape_found = f"shape {self.coefficients.shape}"
+            raise ParameterError("coefficients", f"have shape {shape}", shape_found)
         pairs = several + shape[:1] * 2
         if self.spread is not None and self.spread.shape not in ((), pairs):
             raise ParameterError("spread", "be a number or one a pair of features", "others")
@@ -207,11 +207,11 @@ class ReleasedPredictor(Predictor):
                 else "",
             )
         level, simultaneous = asked.level, asked.simultaneous
-        each = level ** (1 / len(self.classes)) if self._several and simultaneous else level
+        own = level ** (1 / len(self.classes)) if self._several and simultaneous else level
         # Where a domain has a table, a band does not depend on where else it is asked for.
-        whole = self._table_rows if simultaneous and self.dimensions <= 2 else None
+        table = self._table_rows if simultaneous and self.dimensions <= 2 else None
         line, rows = self(at), self._rows(at)
-        half = self.half_width * widths(rows, self.spread, each, simultaneous, self.noise, whole)
+        half = self.half_width * widths(rows, self.spread, own, simultaneous, self.noise, table)
         if self._several and half.ndim == 1:
             half = half[:, None]
         lower, upper = line - half, line + half
@@ -269,11 +269,11 @@ class ReleasedPredictor(Predictor):
 
     def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
-        known = "penalty" in self.certificate.mechanism and self._named in FOLLOWING
-        if known and self.spread is not None:
+        follows = "penalty" in self.certificate.mechanism and self._named in FOLLOWING
+        if follows and self.spread is not None:
             # The file's noise is held to the same numbers by what it was charged.
-            found = self._solver.spread(())
-            if found is None or not np.allclose(self.spread, found, rtol=CLOSE, atol=0):
+            spread = self._solver.spread(())
+            if spread is None or not np.allclose(self.spread, spread, rtol=CLOSE, atol=0):
                 raise ValueError("the spread is not that of the noise")
         if self.spread is not None and self._named == "gradient":
             check_descended(self._solver, self.noise, self.certificate.mechanism, self.spread)
@@ -281,8 +281,7 @@ class ReleasedPredictor(Predictor):
     def _added_noise(self) -> list[AddedNoise]:
         before = []
         if STAGE in self.certificate.stages:
-            part = self.certificate.costs[0].guarantee
-            choice = PowerChoice(pure_part(part), self.neighbours)
+            choice = PowerChoice(pure_part(self.certificate.costs[0].guarantee), self.neighbours)
             if self.power_noise != choice.noise:
                 raise ValueError("the noise on the choice of a power is not that of its cost")
             before = [AddedNoise(self.power_noise, "l1", choice.apart, 0)]
@@ -430,7 +429,7 @@ class ReleasedPredictor(Predictor):
                 "releases."
             )
         else:
-            far = said(wide * float(deviations(rows, self.spread)[0]))
+            far = words(wide * float(deviations(rows, self.spread)[0]))
             moved = "the value of each function" if self._several else "its value"
             said_of = f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases."
             if self._named in ("objective", "gradient"):

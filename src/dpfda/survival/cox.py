@@ -82,8 +82,8 @@ class PrivateCox(Estimator):
     >>> age, arm = generator.uniform(40, 90, 4000), generator.choice(["a", "b"], 4000)
     >>> hazard = 0.1 * np.exp(0.04 * (age - 65) + 0.7 * (arm == "b"))
     >>> died, left = generator.exponential(1 / hazard), generator.uniform(2, 20, 4000)
-    >>> known = {"age": (40, 90), "arm": ["a", "b"]}
-    >>> model = PrivateCox(epsilon=2, covariates=known, domain=(0, 10), unit="patient")
+    >>> terms = {"age": (40, 90), "arm": ["a", "b"]}
+    >>> model = PrivateCox(epsilon=2, covariates=terms, domain=(0, 10), unit="patient")
     >>> data = {"age": age, "arm": arm}
     >>> release = model.fit(np.minimum(died, left), died <= left, data).release_
     >>> release["arm=b"].lower > 1, release.at(age=80, arm="b")(5) < release.at(age=50, arm="a")(5)
@@ -141,8 +141,7 @@ class PrivateCox(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        prepared = self.prepare(times, events, covariates, groups)
-        self.release_ = publish_cox(prepared, self._paying())
+        self.release_ = publish_cox(self.prepare(times, events, covariates, groups), self._paying())
         return self
 
     def plan(self, n: int, share: float = DIED) -> CoxPlan:
@@ -183,16 +182,16 @@ class PrivateCox(Estimator):
 
     def _stated(self) -> tuple[tuple[Covariate, ...], tuple[Covariate, ...]]:
         """Covariates with a ratio, and those of strata."""
-        known = stated_covariates(self.covariates)
+        covariates = stated_covariates(self.covariates)
         if self.strata is None:
-            return known, ()
+            return covariates, ()
         names = [str(name) for name in public_labels(self.strata, "strata", 1)]
-        leveled = {each.name for each in known if each.levels}
-        if not {*names} <= leveled or len({*names}) < len(names) or len(names) == len(known):
+        leveled = {covariate.name for covariate in covariates if covariate.levels}
+        if not {*names} <= leveled or len({*names}) < len(names) or len(names) == len(covariates):
             words = "name some of the covariates that have levels, each once, and leave one with a ratio"
             raise ParameterError("strata", words, shown(self.strata))
-        terms = tuple(each for each in known if each.name not in names)
-        return terms, tuple(each for each in known if each.name in names)
+        terms = tuple(covariate for covariate in covariates if covariate.name not in names)
+        return terms, tuple(covariate for covariate in covariates if covariate.name in names)
 
     # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
     @np.errstate(all="ignore")
@@ -207,23 +206,23 @@ class PrivateCox(Estimator):
         ended, ends, _, followed = read_follow_ups(coding, [], invalid, times, events, called=called)
         count = len(ended)
         assert self.covariates is not None  # noqa: S101
-        known = stated_covariates(self.covariates)
-        columns = columns_named(covariates, [each.name for each in known], "covariates")
-        read, usable = read_covariates(known, self.covariates, columns, count, invalid, "follow-up")
+        stated = stated_covariates(self.covariates)
+        columns = columns_named(covariates, [covariate.name for covariate in stated], "covariates")
+        read, usable = read_covariates(stated, self.covariates, columns, count, invalid, "follow-up")
         usable &= followed
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(guarantee, units, groups, "" if events is None else coding.words(invalid))
         ended, ends = np.where(usable, ended, 0.0), np.where(usable, ends, CENSORED)
-        beside = dict(zip((each.name for each in known), read, strict=True))
+        beside = dict(zip((covariate.name for covariate in stated), read, strict=True))
         own = np.zeros(count, dtype=np.int64)
-        for each in plan.model.strata:
-            own = own * each.ends + beside[each.name].astype(np.int64)
-        chosen = [beside[each.name] for each in plan.model.terms.covariates]
+        for covariate in plan.model.strata:
+            own = own * covariate.ends + beside[covariate.name].astype(np.int64)
+        chosen = [beside[covariate.name] for covariate in plan.model.terms.covariates]
         if plan.method == TABLE:
             place = plan.combinations.places(chosen, own) * plan.model.cells.each
             index = place + plan.model.cells.ends(ended, ends)
-            found = cell_weights(index, usable, codes, plan.combinations.cells, EXPONENT)
-            return Prepared(plan, IntegerSum.of(found))
+            weights = cell_weights(index, usable, codes, plan.combinations.cells, EXPONENT)
+            return Prepared(plan, IntegerSum.of(weights))
         codes = np.arange(count) if codes is None else codes
         levels = 2**LENGTH_BITS // np.bincount(codes)[codes]
         return Prepared(plan, FollowedUp.of(plan.model, ended, ends, chosen, own, levels, usable))

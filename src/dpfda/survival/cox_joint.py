@@ -93,13 +93,13 @@ def correlation(counts: Floats, pair: Sequence[Spread], deviation: float, count:
 
     deviation: Of the noise in each number. count: Of places in a part.
     """
-    rows, columns = (each.scores(count) for each in pair)
+    rows, columns = (spread.scores(count) for spread in pair)
     first, second = rows.mean(axis=1), columns.mean(axis=1)
-    whole = max(float(counts.sum()), deviation * counts.size**0.5)
-    seen = float(first @ counts @ second) / whole
-    noise = deviation * float(np.sqrt(np.sum(first**2) * np.sum(second**2))) / whole
+    total = max(float(counts.sum()), deviation * counts.size**0.5)
+    seen = float(first @ counts @ second) / total
+    noise = deviation * float(np.sqrt(np.sum(first**2) * np.sum(second**2))) / total
     seen *= max(0.0, 1 - noise**2 / max(seen**2, 1e-300))
-    mass = np.multiply.outer(*(each.masses(count).ravel() for each in pair))
+    mass = np.multiply.outer(*(spread.masses(count).ravel() for spread in pair))
     squares = np.add.outer(rows.ravel() ** 2, columns.ravel() ** 2)
     crossed, means = np.multiply.outer(rows.ravel(), columns.ravel()), []
     for tried in TRIED:
@@ -117,26 +117,25 @@ def joined(table: Floats, spreads: Sequence[Spread], deviation: float) -> tuple[
     """
     count, matrix, places = len(spreads), np.eye(len(spreads)), PLACES[len(spreads)]
     for pair in itertools.combinations(range(count), 2):
-        others = tuple(axis for axis in range(count) if axis not in pair)
-        counts = table.sum(axis=others)
+        counts = table.sum(axis=tuple(axis for axis in range(count) if axis not in pair))
         noise = deviation * (table.size / counts.size) ** 0.5
         of = [spreads[number] for number in pair]
         matrix[pair] = matrix[pair[::-1]] = correlation(counts, of, noise, places)
     least = float(np.linalg.eigvalsh(matrix)[0])
     if least < LEAST:
         matrix = np.eye(count) + (matrix - np.eye(count)) * (1 - LEAST) / (1 - least)
-    scores = np.array(np.meshgrid(*[each.scores(places) for each in spreads], indexing="ij"))
+    scores = np.array(np.meshgrid(*[spread.scores(places) for spread in spreads], indexing="ij"))
     inner = np.linalg.inv(matrix) - np.eye(count)
     logs = -np.einsum("i...,ij,j...->...", scores, inner, scores) / 2
     weights = np.exp(logs - logs.max())
-    for axis, each in enumerate(spreads):
-        weights *= each.masses(places).reshape([-1 if own == axis else 1 for own in range(count)])
+    for axis, spread in enumerate(spreads):
+        weights *= spread.masses(places).reshape([-1 if own == axis else 1 for own in range(count)])
     weights = weights / weights.sum() + SELDOM / weights.size
     fold = [length for parts in table.shape for length in (parts, places)]
     weights = weights.reshape(fold)
-    values = np.array(np.meshgrid(*[each.values(places) for each in spreads], indexing="ij"))
+    values = np.array(np.meshgrid(*[spread.values(places) for spread in spreads], indexing="ij"))
     values, inside = values.reshape(count, *fold), tuple(range(1, 2 * count, 2))
-    whole = weights.sum(axis=inside, keepdims=True)
-    means = np.array([(weights * each).sum(axis=inside, keepdims=True) / whole for each in values])
+    masses = weights.sum(axis=inside, keepdims=True)
+    means = np.array([(weights * row).sum(axis=inside, keepdims=True) / masses for row in values])
     off = (values - means).reshape(count, -1)
     return means.reshape(count, *table.shape), (off * weights.ravel()) @ off.T / weights.sum()

@@ -110,10 +110,10 @@ class CoxPlan(Designed):
 
     @property
     def tuning(self) -> dict[str, object]:
-        said: dict[str, object] = {"name": self.method, "cells": self.model.cells.count}
+        numbers: dict[str, object] = {"name": self.method, "cells": self.model.cells.count}
         if self.method == ROUNDS:
-            said |= {"entries": self.rounds.entries, "rounds": self.rounds.count}
-        return said
+            numbers |= {"entries": self.rounds.entries, "rounds": self.rounds.count}
+        return numbers
 
     @property
     def noise_words(self) -> str:
@@ -142,7 +142,7 @@ class CoxPlan(Designed):
     @property
     def few(self) -> bool:
         """Whether units are unknown, or so few that a table has lesser errors than rounds."""
-        numbers = sum(each.bounds is not None for each in self.model.terms.covariates)
+        numbers = sum(covariate.bounds is not None for covariate in self.model.terms.covariates)
         return (self.n or 0) * math.pow(numbers, 1.5) <= FEW * self.table.deviation
 
     def outlook(self, quick: bool = False) -> Outlook | None:
@@ -197,17 +197,16 @@ def cox_plan(
         persons = stated_size(designed, "cells")
         cells = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.25)))
     domain = settings.domain
-    made = LifeCells.of(domain.ends, cells, causes=causes, power=NARROW, step=domain.step)
-    model = Model(made, Covariates(covariates), strata)
-    said = {"coding": coding} if coding else {}
-    about = {"summary": SUMMARY, **said, **read_labels(domain.labels)}
+    cells_of_time = LifeCells.of(domain.ends, cells, causes=causes, power=NARROW, step=domain.step)
+    model = Model(cells_of_time, Covariates(covariates), strata)
+    words = {"coding": coding} if coding else {}
+    about = {"summary": SUMMARY, **words, **read_labels(domain.labels)}
 
     def plan(how: str) -> CoxPlan:
         charged = guarantee
         if how == TABLE:
             charged = ShareTable(1, guarantee, settings.unit.relation, unit).calibrated.charged
-        relation = settings.unit.relation
-        return CoxPlan(model, how, charged, relation, unit, size, designed, about)
+        return CoxPlan(model, how, charged, settings.unit.relation, unit, size, designed, about)
 
     first, *others = [plan(how) for how in _chosen(choice(method, "method", METHODS), guarantee, model)]
     best = others[0] if others and not first.few else first
@@ -281,7 +280,7 @@ def rehearsed(plan: CoxPlan, persons: int) -> Floats:
                 noise = generator.normal(scale=deviation, size=rounds.entries)
                 walk.move(np.rint(rounds.sums(data, walk) * share + noise).astype(np.int64).tolist())
             law, sampling = walk.law()
-        variances.append([np.diag(each)[model.hazards :] for each in (law.covariance, sampling)])
+        variances.append([np.diag(matrix)[model.hazards :] for matrix in (law.covariance, sampling)])
     return np.median(variances, axis=0)
 
 
@@ -290,11 +289,10 @@ def _invented(
 ) -> tuple[Floats, Integers, list[Floats | Integers], Integers]:
     """Times, ends, covariates and strata, evenly over all, at one baseline and without effects."""
     covariates, edges = model.terms.covariates, model.cells.edges
-    count = len(covariates)
-    *spread, strata, latest = spread_evenly(records, count + 2).T
+    *spread, strata, latest = spread_evenly(records, len(covariates) + 2).T
     columns = [
-        2 * row - 1 if each.bounds else (row * each.ends).astype(np.int64)
-        for each, row in zip(covariates, spread, strict=True)
+        2 * row - 1 if covariate.bounds else (row * covariate.ends).astype(np.int64)
+        for covariate, row in zip(covariates, spread, strict=True)
     ]
     hazard = -math.log1p(-died) / (edges[-1] - edges[0])
     times = edges[0] - np.log1p(-latest) / hazard

@@ -177,12 +177,12 @@ class ReleasedCox(OnTime):
         spread = math.sqrt(float(self._covariance(of)[row, row]))
         half = scipy.special.ndtri((1 + check_level(level)) / 2) * spread
         middle, reach = far * float(self._law[0].at[row]), abs(far) * half
-        low, high = (math.exp(min(each, 700.0)) for each in (middle - reach, middle + reach))
+        low, high = (math.exp(min(log_ratio, 700.0)) for log_ratio in (middle - reach, middle + reach))
         return Estimate(math.exp(min(middle, 700.0)), low, high, level)
 
     @property
     def hazard_ratios(self) -> dict[str, Estimate]:
-        """Those of all terms, by name."""
+        """Hazard ratios of all terms, by name."""
         return {term: self[term] for term in self.effects}
 
     def test(self, covariate: str, level: float = 0.05) -> EqualityTest:
@@ -197,8 +197,8 @@ class ReleasedCox(OnTime):
         level : float
             Probability of finding a difference where there is none.
         """
-        known = {each.name: each for each in self.terms.covariates}
-        wanted = known[label(covariate, "covariate", [*known])]
+        covariates = {number.name: number for number in self.terms.covariates}
+        wanted = covariates[label(covariate, "covariate", [*covariates])]
         rows = [self.model.hazards + self.effects.index(term) for term in wanted.terms]
         effects, covariance = self._law[0].at[rows], self._covariance("population")[np.ix_(rows, rows)]
         statistic = float(effects @ np.linalg.solve(covariance, effects))
@@ -228,10 +228,10 @@ class ReleasedCox(OnTime):
         """
         if not isinstance(at, Mapping | None):
             raise ParameterError("at", "be a mapping such as {'age': 70}", type(at).__name__)
-        given = {**(at or {}), **values}
-        self._terms_at(given)
+        point = {**(at or {}), **values}
+        self._terms_at(point)
         numbers = {covariate.name for covariate in self.terms.covariates if covariate.bounds is not None}
-        place = {k: float(v) if k in numbers else str(v) for k, v in given.items()}
+        place = {k: float(v) if k in numbers else str(v) for k, v in point.items()}
         release = replace(self, place=place)
         # It is the law of the same parameters wherever it is looked at.
         vars(release)["_law"] = self._law
@@ -323,23 +323,23 @@ class ReleasedCox(OnTime):
         hazards = np.vstack([self._hazards(self._law[0].at), self._drawn_hazards(of)])
         risen = np.cumsum(np.column_stack([np.zeros(len(hazards)), hazards]), axis=1)
         edges = self.cells.edges
-        crossed = [np.interp(wanted, each, edges, right=np.inf) for each in risen]
+        crossed = [np.interp(wanted, cumulated, edges, right=np.inf) for cumulated in risen]
         value, *drawn = self.cells.reached(np.array(crossed)).tolist()
-        found = Estimate.around(value, np.array(drawn), check_level(level))
+        estimate = Estimate.around(value, np.array(drawn), check_level(level))
         if of == "noise":
-            return found
+            return estimate
         # When in a cell the height is crossed has nothing to do with noise and sampling.
         at = np.linspace(edges[:-1], edges[1:], WITHIN, axis=1)
-        line, hidden = (each(at.ravel()).reshape(at.shape) for each in (self._values, self._hidden))
+        line, hidden = (curve(at.ravel()).reshape(at.shape) for curve in (self._values, self._hidden))
         least = np.maximum(line - hidden, line[:, -1:]).ravel()
         most = np.minimum(line + hidden, line[:, :1]).ravel()
         first, last = (int(np.argmax(np.append(end, 0.0) <= 1 - share)) for end in (least, most))
         first, last = at.ravel()[max(first - 1, 0)], np.append(at, np.inf)[last]
         if math.isinf(value):
-            return replace(found, lower=min(found.lower, first))
-        lower = value - math.hypot(value - found.lower, value - first)
-        upper = value + math.hypot(found.upper - value, last - value)
-        return replace(found, lower=max(lower, float(edges[0])), upper=upper)
+            return replace(estimate, lower=min(estimate.lower, first))
+        lower = value - math.hypot(value - estimate.lower, value - first)
+        upper = value + math.hypot(estimate.upper - value, last - value)
+        return replace(estimate, lower=max(lower, float(edges[0])), upper=upper)
 
     def median(self, level: float = LEVEL, of: Of = "population") -> Estimate:
         """Median time without an event at the place; see `quantile`."""
@@ -393,7 +393,7 @@ class ReleasedCox(OnTime):
         covariates = ", ".join(covariate.describe() for covariate in self.terms.covariates)
         strata = ", ".join(stratum.describe() for stratum in self.strata)
         apart = f", with a baseline for each of {strata}" if strata else ""
-        tested = {one.name: str(self.test(one.name)) for one in self.terms.covariates if one.levels}
+        tested = {c.name: str(self.test(c.name)) for c in self.terms.covariates if c.levels}
         ratios = self.hazard_ratios
         return Stated(
             f"How the hazard of an event over {self._spoken_domain} depends on {covariates}{apart}: "

@@ -103,33 +103,32 @@ class FollowedUp:
         inside = np.minimum(times, edges[-1]) - (event >= 0) * (cells.step or 0.0) / 2
         exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
         rows = [
-            np.equal.outer(np.arange(1, each.ends), column) if each.bounds is None else column[None]
-            for each, column in zip(model.terms.covariates, columns, strict=True)
+            column[None] if own.bounds else np.equal.outer(np.arange(1, own.ends), column)
+            for own, column in zip(model.terms.covariates, columns, strict=True)
         ]
-        terms = np.concatenate(rows, dtype=np.float64)
-        return cls(exposures, event, terms, strata, levels, usable)
+        return cls(exposures, event, np.concatenate(rows, dtype=np.float64), strata, levels, usable)
 
     def part(self, rows: slice) -> FollowedUp:
-        """Some of them."""
-        return FollowedUp(*(getattr(self, each.name)[..., rows] for each in fields(self)))
+        """Some of the follow-ups."""
+        return FollowedUp(*(getattr(self, entry.name)[..., rows] for entry in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
     """The public side of all rounds.
 
-    known: The law of noise, where it was drawn. version: By which they were at their places.
+    drawn: The law of the noise, where it has been drawn. version: Of the estimate.
     """
 
     model: Model
     guarantee: Guarantee
     neighbours: Neighbours
-    known: NoiseLaw | None = None
+    drawn: NoiseLaw | None = None
     version: int = VERSION
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of rounds."""
         return len(self.schedule)
 
     @property
@@ -156,24 +155,24 @@ class Rounds:
 
     @property
     def width(self) -> int:
-        """That which stands for all rounds together."""
+        """The width that stands for all rounds together."""
         return repeated_width(self.step_width, self.count)
 
     @cached_property
     def noise(self) -> NoiseLaw:
         """The law of the noise in a round."""
-        if self.known is not None:
-            return self.known
+        if self.drawn is not None:
+            return self.drawn
         return gaussian_noise(np.ones(self.entries), self.width, self.guarantee)
 
     @property
     def deviation(self) -> float:
-        """Of the noise, in units of the length to which vectors are clipped."""
+        """Deviation of the noise, in units of the length to which vectors are clipped."""
         return math.ldexp(math.sqrt(float(self.noise.variances()[0])), -LENGTH_BITS)
 
     @cached_property
     def weight(self) -> float:
-        """Of terms: a record's have length at most one then."""
+        """Factor of terms, with which a record's have length at most one."""
         return 1 / math.sqrt(len(self.model.terms.covariates))
 
     def summed(self, data: FollowedUp) -> Callable[[Sequence[int]], IntegerSum]:
@@ -218,10 +217,10 @@ class Rounds:
         if walk.kind == SLOPE:
             rest = died * weights - expected
             return np.concatenate([BASELINE * self._placed(rest, part), terms * in_order(rest)])
-        placed, (one, other) = BASELINE * self._placed(expected, part), np.triu_indices(len(terms))
+        placed, (first, second) = BASELINE * self._placed(expected, part), np.triu_indices(len(terms))
         cross = (placed[:, None] * terms).reshape(-1, part.cell.size)
-        whole = in_order(expected)
-        return np.concatenate([placed, cross, terms * whole, terms[one] * terms[other] * whole])
+        total = in_order(expected)
+        return np.concatenate([placed, cross, terms * total, terms[first] * terms[second] * total])
 
     def _placed(self, rows: Floats, part: FollowedUp) -> Floats:
         """Rows of cells (J, n) in those of each record's stratum (S J, n)."""
@@ -231,7 +230,7 @@ class Rounds:
         return np.asarray((own[:, None] * rows).reshape(-1, part.cell.size))
 
     def walked(self, noisy: Sequence[int]) -> Walk:
-        """The whole way, from what all rounds released."""
+        """The walk through all rounds, from what they released."""
         walk = Walk(self)
         for start in range(0, len(noisy), self.entries):
             walk.move(noisy[start : start + self.entries])
@@ -281,7 +280,7 @@ class Measured:
     """Noisy sums of the information, in coordinates of terms.
 
     expected: array (S J,). Expected events of the cells.
-    cross, whole: arrays (S J, d), (d,). The same times terms, and over all cells.
+    cross, over_cells: arrays (S J, d), (d,). The same times terms, and over all cells.
     products: array (d, d). Expected events times products of terms.
     rough, noise: Deviation of the noise in the numbers of cells, and in those of all.
     """
@@ -289,7 +288,7 @@ class Measured:
     frame: Frame
     expected: Floats
     cross: Floats
-    whole: Floats
+    over_cells: Floats
     products: Floats
     rough: float
     noise: float
@@ -301,8 +300,8 @@ class Measured:
 
     @property
     def mean(self) -> Floats:
-        """Of terms, (d,)."""
-        return self.whole / self.total
+        """Means of terms (d,)."""
+        return self.over_cells / self.total
 
     @cached_property
     def _cells(self) -> tuple[Floats, Floats, Floats]:
@@ -321,7 +320,7 @@ class Measured:
     @property
     def moves(self) -> float:
         """How far noise moves eigenvalues of the spread."""
-        return self.noise * math.sqrt(self.whole.size)
+        return self.noise * math.sqrt(self.over_cells.size)
 
     def information(self, least: float, may_be: Floats | float = 0.0) -> Floats:
         """Information (P, P) on the parameters.
@@ -398,12 +397,12 @@ class Walk:
         moving, d, self._sums = self.rounds.version >= MOVING, model.effects, []
         part = BASELINE if moving else 1.0
         ends = np.cumsum([model.hazards, model.hazards * d, d * moving, d * (d + 1) // 2])
-        expected, cross, whole, upper, _ = np.split(mean, ends)
+        expected, cross, over_cells, upper, _ = np.split(mean, ends)
         expected, cross, products = expected / part, cross.reshape(-1, d) / part, np.zeros((d, d))
         products[np.triu_indices(d)] = upper
         products += np.triu(products, 1).T
-        whole = whole if moving else cross.sum(axis=0)
-        measured = Measured(self.frame, expected, cross, whole, products, noise / part, noise)
+        over_cells = over_cells if moving else cross.sum(axis=0)
+        measured = Measured(self.frame, expected, cross, over_cells, products, noise / part, noise)
         self._measured, self._slopes = measured, []
         if moving:
             self._information = measured.information(measured.moves)

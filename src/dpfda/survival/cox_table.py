@@ -39,7 +39,7 @@ DRAWS, MAY_BE = 16, 1.4
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Layout:
     """What a table tells of covariates, and of those censored.
 
     terms: array (R, d). Where the covariates of a combination are.
@@ -81,8 +81,8 @@ class Combinations:
     def _columns(self) -> dict[int, int]:
         """Which covariates are numbers, and which of the terms each of these is."""
         covariates = self.model.terms.covariates
-        first = np.cumsum([0, *(len(each.terms) for each in covariates)]).tolist()
-        return {axis: first[axis] for axis, each in enumerate(covariates) if each.bounds is not None}
+        first = np.cumsum([0, *(len(covariate.terms) for covariate in covariates)]).tolist()
+        return {axis: first[axis] for axis, own in enumerate(covariates) if own.bounds is not None}
 
     @cached_property
     def _edges(self) -> Floats:
@@ -101,7 +101,7 @@ class Combinations:
         """Number of parts or levels of each covariate."""
         covariates = enumerate(self.model.terms.covariates)
         parts = self._edges.size - 1
-        return tuple(parts if axis in self._columns else each.ends for axis, each in covariates)
+        return tuple(parts if axis in self._columns else own.ends for axis, own in covariates)
 
     @property
     def size(self) -> int:
@@ -116,10 +116,10 @@ class Combinations:
     def _mean(self, persons: Floats, terms: Floats, deviation: float) -> Floats:
         """Means (d,) of terms (R, d) over noisy numbers of units (R,), drawn towards even ones."""
         usual, root = self.model.moments[0], np.sqrt(np.diag(self.model.moments[1]))
-        whole, noise = max(float(persons.sum()), 1.0), deviation * self.cells**0.5
-        kept = whole**2 / (whole**2 + noise**2)
+        total, noise = max(float(persons.sum()), 1.0), deviation * self.cells**0.5
+        factor = total**2 / (total**2 + noise**2)
         far = 2 * root
-        return np.asarray(usual + kept * np.clip(persons @ terms / whole - usual, -far, far))
+        return np.asarray(usual + factor * np.clip(persons @ terms / total - usual, -far, far))
 
     def _heaped(
         self, expected: Floats, terms: Floats, effects: Floats, rooms: Mapping[int, Floats]
@@ -128,13 +128,13 @@ class Combinations:
 
         expected: array (S, R, J). Of events, with terms (R, d); and `rooms` of the parts of numbers.
         """
-        found, parts = [], np.indices(self._shape).reshape(len(self._shape), -1)
+        columns, parts = [], np.indices(self._shape).reshape(len(self._shape), -1)
         for axis, room in rooms.items():
             for part, far in enumerate(room * effects[self._columns[axis]]):
                 moved = expected * ((parts[axis] == part) * far)[:, None]
                 cells, slopes = moved.sum(axis=1).ravel(), np.einsum("srj,rk->k", moved, terms)
-                found.append(np.concatenate([cells, slopes]))
-        return np.array(found).reshape(-1, self.model.parameters).T
+                columns.append(np.concatenate([cells, slopes]))
+        return np.array(columns).reshape(-1, self.model.parameters).T
 
     def places(self, columns: Sequence[Floats | Integers], strata: Integers) -> Integers:
         """Combination (n,) of each record, from scaled numbers and places of levels."""
@@ -161,8 +161,7 @@ class Combinations:
         cells, lived = self.model.cells, np.tile(self._lived, (len(counts), 1, 1))
         wide = -1, cells.coarse, cells.ratio
         last = len(cells.causes) * cells.count
-        censored = counts[:, last : cells.exits - 1]
-        left = (counts @ self._died).reshape(wide).sum(axis=-1) + censored
+        left = (counts @ self._died).reshape(wide).sum(axis=-1) + counts[:, last : cells.exits - 1]
         added = np.cumsum(np.append(1.0, np.full(cells.coarse, len(cells.causes) * cells.ratio + 1.0)))
         noise = deviation * (self.size // self.model.baselines * added[::-1]) ** 0.5
         risk = np.cumsum(np.column_stack([left, counts[:, -1:]])[:, ::-1], axis=1)[:, ::-1]
@@ -175,13 +174,12 @@ class Combinations:
         shares = stayed * np.expm1(rates) * np.append(first, np.ones(cells.count - 1))
         shares = shares.reshape(wide)
         shares = (shares / shares.sum(axis=-1, keepdims=True)).reshape(rates.shape)
-        whole = np.tril(np.ones((cells.count, cells.count)), -1)
+        before = np.tril(np.ones((cells.count, cells.count)), -1)
         inside = _until_event(rates) - cells.steps * _until_event(cells.steps * rates)
         inside[:, 0] /= max(first, cells.steps[0])
         for place in range(cells.coarse):
-            own = np.arange(cells.count) // cells.ratio == place
-            here = shares * own
-            lived[:, last + place] = here @ whole + here * inside
+            here = shares * (np.arange(cells.count) // cells.ratio == place)
+            lived[:, last + place] = here @ before + here * inside
         return lived
 
     @cached_property
@@ -206,19 +204,19 @@ class Combinations:
         """
         model = self.model
         table = counts.reshape(model.baselines, -1, model.cells.each)
-        known = self._known(table, deviation)
-        events, exposed = (table @ each for each in (self._died, known.lived))
+        layout = self._layout(table, deviation)
+        events, exposed = (table @ matrix for matrix in (self._died, layout.lived))
         root = table.shape[1] ** 0.5
         seen, spent = (
-            deviation * root * float(np.sqrt(np.sum(each**2, axis=0)).max())
-            for each in (self._died, self._lived)
+            deviation * root * float(np.sqrt(np.sum(matrix**2, axis=0)).max())
+            for matrix in (self._died, self._lived)
         )
-        mean = self._mean(table.sum(axis=(0, 2)), known.terms, deviation)
+        mean = self._mean(table.sum(axis=(0, 2)), layout.terms, deviation)
         start = model.start(events.sum(axis=1).ravel(), exposed.sum(axis=1).ravel(), (seen, spent), mean)
 
         def led(before: Posterior, place: Floats, steps: int) -> Floats:
             for _ in range(steps):
-                gradient, noise, information, *_ = self._slope(table, table, known, place, deviation)
+                gradient, noise, information, *_ = self._slope(table, table, layout, place, deviation)
                 place = before.seen(place, gradient, information, noise).at
             return place
 
@@ -228,8 +226,8 @@ class Combinations:
         generator, laws = np.random.Generator(np.random.Philox(key=6)), []
         for _ in range(DRAWS):
             moved = table + MAY_BE * deviation * generator.standard_normal(table.shape)
-            known = self._known(moved, deviation)
-            slope = self._slope(table, moved, known, place, deviation)
+            layout = self._layout(moved, deviation)
+            slope = self._slope(table, moved, layout, place, deviation)
             gradient, noise, information, sampling, lacking = slope
             law = start.seen(place, gradient, information, noise)
             spread = information @ np.linalg.solve(sampling, information)
@@ -237,14 +235,14 @@ class Combinations:
         return around(model, at, laws, start)
 
     def _slope(
-        self, table: Floats, other: Floats, known: Known, at: Floats, deviation: float
+        self, table: Floats, other: Floats, layout: Layout, at: Floats, deviation: float
     ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """The gradient (P,) of a table (S, R, each) at parameters, and the covariance of its noise.
 
         Also the information of another table, that of squared weights, and columns of what the gradient
         may lack, by how covariates lie within parts.
         """
-        model, terms, lived = self.model, known.terms, known.lived
+        model, terms, lived = self.model, layout.terms, layout.lived
         hazards = np.exp(at[: model.hazards]).reshape(model.baselines, 1, -1)
         effects = at[model.hazards :]
         factor = np.exp(np.clip(terms @ effects, -REACH, REACH))[:, None]
@@ -267,12 +265,12 @@ class Combinations:
         information = self._information(expected, terms, deviations, even)
         sampling = self._information(weights * expected, terms, deviations, even)
         unseen = np.zeros((model.parameters, 1))
-        unseen[model.hazards :, 0] = COARSE * expected.sum() * known.within @ effects
-        lacking = np.column_stack([unseen, self._heaped(expected, terms, effects, known.rooms)])
+        unseen[model.hazards :, 0] = COARSE * expected.sum() * layout.within @ effects
+        lacking = np.column_stack([unseen, self._heaped(expected, terms, effects, layout.rooms)])
         return gradient, noise, information, sampling, lacking
 
-    def _known(self, table: Floats, deviation: float) -> Known:
-        """What noisy counts (S, R, each) tell of covariates and of those censored."""
+    def _layout(self, table: Floats, deviation: float) -> Layout:
+        """Covariates and censoring, as noisy counts (S, R, each) show them."""
         persons = table.sum(axis=(0, 2)).reshape(self._shape)
         every, spreads = range(persons.ndim), {}
         for axis in self._columns:
@@ -292,8 +290,8 @@ class Combinations:
             means, within[np.ix_(first, first)] = joined(numbers, [*spreads.values()], noise)
             places = np.indices(self._shape).reshape(persons.ndim, -1)[[*spreads]]
             terms[:, first] = means[:, *places].T
-        rooms = {axis: each.rooms for axis, each in spreads.items()}
-        return Known(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
+        rooms = {axis: spread.rooms for axis, spread in spreads.items()}
+        return Layout(terms, within, rooms, self._lived_by(table.sum(axis=1), deviation))
 
     def _information(self, expected: Floats, terms: Floats, deviations: Floats, even: bool) -> Floats:
         """Information (P, P) from expected events (S, R, J) and terms (R, d)."""
@@ -321,16 +319,16 @@ class Combinations:
         """Sums over all counts of the products of what each moves in the gradient (P, P)."""
         model = self.model
         cells = model.cells.count
-        made = np.zeros((model.parameters,) * 2)
-        whole = moved.sum(axis=-1)
+        products = np.zeros((model.parameters,) * 2)
+        sums = moved.sum(axis=-1)
         for place, own in enumerate(moved):
             rows = slice(place * cells, (place + 1) * cells)
-            made[rows, rows] = np.einsum("rej,rei->ji", own, own)
-            cross = np.einsum("rej,re,rk->jk", own, whole[place], terms)
-            made[rows, model.hazards :], made[model.hazards :, rows] = cross, cross.T
-            effects = np.einsum("re,rk,rl->kl", whole[place] ** 2, terms, terms)
-            made[model.hazards :, model.hazards :] += effects
-        return made
+            products[rows, rows] = np.einsum("rej,rei->ji", own, own)
+            cross = np.einsum("rej,re,rk->jk", own, sums[place], terms)
+            products[rows, model.hazards :], products[model.hazards :, rows] = cross, cross.T
+            effects = np.einsum("re,rk,rl->kl", sums[place] ** 2, terms, terms)
+            products[model.hazards :, model.hazards :] += effects
+        return products
 
 
 def _until_event(rates: Floats) -> Floats:

@@ -36,7 +36,7 @@ class ExplainedFollowUps(FollowUps):
     @property
     def options(self) -> Sequence[Option]:
         left_out = ("start", "by")
-        return (*(each for each in super().options if each.name not in left_out), EXPLAINS)
+        return (*(option for option in super().options if option.name not in left_out), EXPLAINS)
 
     def settings(self, given: Given) -> dict[str, object]:
         own = {"covariates": read_covariates(given.covariates), "strata": given.strata or None}

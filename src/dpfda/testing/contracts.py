@@ -112,10 +112,10 @@ def _check_draws(noise: NoiseLaw, simulated: Floats, draws: int) -> None:
     def lengths(points: Floats) -> Floats:
         return np.asarray(np.linalg.norm(np.rint(points) / deviations, axis=1))
 
-    found = lengths(drawn)
-    assert _same(found, lengths(simulated)), "draws and simulation have different lengths"
+    sizes = lengths(drawn)
+    assert _same(sizes, lengths(simulated)), "draws and simulation have different lengths"
     for factor in (ROOT, 1 / ROOT):
-        assert not _same(found, lengths(simulated * factor)), "too few draws to tell a scale by sqrt(2)"
+        assert not _same(sizes, lengths(simulated * factor)), "too few draws to tell a scale by sqrt(2)"
     for column in {0, noise.components // 2, noise.components - 1}:
         same = _same(drawn[:, column], np.rint(simulated[:, column]))
         assert same, f"draws and simulation differ in component {column}"
@@ -134,8 +134,8 @@ def _check_moments(noise: NoiseLaw, simulated: Floats) -> None:
     if mixture is not None:
         for block in mixture.blocks:
             mean = float(np.exp(block.logs) @ block.factors)
-            made = mean * mixture.deviations[block.start : block.stop] ** 2
-            close = np.allclose(made, stated[block.start : block.stop], rtol=1e-3)
+            variances = mean * mixture.deviations[block.start : block.stop] ** 2
+            close = np.allclose(variances, stated[block.start : block.stop], rtol=1e-3)
             assert close, "the mixture has other variances"
 
 
@@ -188,11 +188,11 @@ def _check_profile(
     for shift in shifts:
         losses = density(simulated) - density(simulated - shift)
         for epsilon in (Fraction(0), Fraction(1, 4), Fraction(1)):
-            found = _delta(losses, float(epsilon))
-            assert found <= float(profile.delta(epsilon)), f"the loss is too small at {epsilon}"
+            delta = _delta(losses, float(epsilon))
+            assert delta <= float(profile.delta(epsilon)), f"the loss is too small at {epsilon}"
         if isinstance(achieved, ApproximateDP):
-            found = _delta(losses, float(achieved.epsilon))
-            assert found <= float(achieved.delta), f"a delta of at least {found:g} exceeds {achieved}"
+            delta = _delta(losses, float(achieved.epsilon))
+            assert delta <= float(achieved.delta), f"a delta of at least {delta:g} exceeds {achieved}"
         if isinstance(achieved, ZeroConcentratedDP):
             assert _lower(losses) <= float(achieved.rho), f"the divergence exceeds {achieved}"
 
@@ -202,7 +202,7 @@ def _delta(losses: Floats, epsilon: float) -> float:
 
 
 def _lower(values: Floats) -> float:
-    """What the mean is at least, but for chance and the rounding of floats."""
+    """A lower bound of the mean, up to chance and the rounding of floats."""
     return float(values.mean() - SIGMAS * values.std() / math.sqrt(values.size)) - 1e-9
 
 
@@ -249,8 +249,8 @@ def check_mechanism(
     """
     basis = basis or KernelBasis.on_grid(default_kernel((0.0, 1.0)), np.linspace(0, 1, 24))
     try:
-        made = adapted(mechanism, basis, bound, size, guarantee, neighbours)
-        problem = make_problem(*made, size, guarantee, neighbours)
+        adjusted = adapted(mechanism, basis, bound, size, guarantee, neighbours)
+        problem = make_problem(*adjusted, size, guarantee, neighbours)
         design = choose(problem, mechanism)
     except ParameterError as refusal:
         assert refusal.remedy, "a refusal needs a remedy"
@@ -309,10 +309,10 @@ def _check_words(release: Release) -> None:
     flat = " ".join(report.split())
     assert max(map(len, report.splitlines())) <= LINE, "a line of the report is too long"
     title = release._title
-    for told in (flat, release.facts.citation, repr(release)):
-        assert release.unit in told, "it is not said who is protected"
-    for told in (release.facts.citation, repr(release), release._subtitle):
-        assert str(release.guarantee) in told, "the guarantee is not said"
+    for text in (flat, release.facts.citation, repr(release)):
+        assert release.unit in text, "it is not said who is protected"
+    for text in (release.facts.citation, repr(release), release._subtitle):
+        assert str(release.guarantee) in text, "the guarantee is not said"
     assert "(dpfda compose)" in flat, "what it counts as is not said"
     assert title.endswith(f"each {release.unit} is protected"), "its title does not say who is protected"
     summary = json.loads(json.dumps(release.facts.to_json(), allow_nan=False))
@@ -335,8 +335,8 @@ def _check_table(release: Release) -> None:
             same = np.allclose(few.columns[name], table.columns[name][:3], rtol=1e-6, atol=1e-9)
             assert same, f"{name} depends on the points beside it"
     header, *rows = csv.reader(to_csv(few).splitlines())
-    told = [f"{name}: {table.meanings[name]}" for name in names]
-    assert header == told, "the first line of its CSV says what the columns are"
+    titles = [f"{name}: {table.meanings[name]}" for name in names]
+    assert header == titles, "the first line of its CSV says what the columns are"
     assert len(rows) == len(points), "its CSV has another number of lines"
     if find_spec("pandas") is not None:
         assert list(to_frame(few).columns) == names, "its data frame has other columns"
@@ -393,7 +393,7 @@ def _check_file(release: Release, folder: Path) -> None:
     again = load(path)
     _check_alike(again, release)
     _check_alike(type(release).load(path), release)
-    first, second = (to_csv(each.table()) for each in (again, release))
+    first, second = (to_csv(version.table()) for version in (again, release))
     assert first == second, "it comes back with other values"
     written = json.loads(path.read_text(encoding="utf-8"))
     assert written["format"] == release._FORMAT, "the file does not say its format"
@@ -409,7 +409,7 @@ def _check_file(release: Release, folder: Path) -> None:
 
 def _check_alike(again: Release, release: Release) -> None:
     assert type(again) is type(release), "it comes back as another kind"
-    written = [json.dumps(each.to_json(), allow_nan=False) for each in (again, release)]
+    written = [json.dumps(version.to_json(), allow_nan=False) for version in (again, release)]
     assert written[0] == written[1], "it comes back with other contents"
     assert repr(again) == repr(release), "it comes back with other words"
     assert again.certificate == release.certificate, "it comes back with another certificate"

@@ -71,8 +71,8 @@ def simulate_releases(
     prepared = _checked(estimator)._to_publish(Container.of(X, groups))
     curves: Floats
     if isinstance(prepared.plan, LooksPlan):
-        made = [simulated_looks(prepared, generator) for _ in range(draws)]
-        curves = np.array([each(each.grid_points) for each in made])
+        releases = [simulated_looks(prepared, generator) for _ in range(draws)]
+        curves = np.array([release(release.grid_points) for release in releases])
         return curves.view(NotPrivate)
     basis = prepared.plan.basis
     functions = _functions(basis)
@@ -104,8 +104,7 @@ def simulated_coefficients(
             again = total.count_with_noise(round(noise[-1]), design.counts)
             divisor = NoisyCount(again, design.counts, design.noise, count)
         step = math.ldexp(1.0, -design.exponent(plan.problem(1))) / divisor.value
-        sums = _thresholded(plan.measure(total, design), design)
-        means = (sums + noise[: design.components]) * step
+        means = (_thresholded(plan.measure(total, design), design) + noise[: design.components]) * step
         row[: design.functions] = released_coefficients(design, means[None, :], step, plan.basis)[0]
     return rows
 
@@ -180,11 +179,11 @@ def simulated_looks(
 
 
 def _thresholded(total: IntegerSum, design: Design) -> Floats:
-    kept = np.array(exact_totals(total)[: design.components], dtype=float)
+    totals = np.array(exact_totals(total)[: design.components], dtype=float)
     if not design.thresholds:
-        return kept
+        return totals
     levels = np.array(design.thresholds, dtype=float)
-    return np.asarray(np.sign(kept) * np.maximum(np.abs(kept) - levels, 0.0))
+    return np.asarray(np.sign(totals) * np.maximum(np.abs(totals) - levels, 0.0))
 
 
 def _simulated_counts(

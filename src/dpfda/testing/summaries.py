@@ -87,8 +87,8 @@ def _check_parameters(estimator: Estimator) -> None:
 
 def _ledgered(estimator: Estimator, part: int = 1) -> tuple[Estimator, MemoryLedger]:
     """A clone that charges a ledger of its own, whose budget is what is asked, or a part of it."""
-    whole, unit = estimator.asked(), estimator.settings.unit
-    budget = type(whole)(*(getattr(whole, term) / part for term in whole.terms))
+    guarantee, unit = estimator.asked(), estimator.settings.unit
+    budget = type(guarantee)(*(getattr(guarantee, term) / part for term in guarantee.terms))
     ledger = MemoryLedger()
     ledger.create(DATASET, budget, neighbours=unit.neighbours, unit=unit.name or "record")
     copy: Estimator = clone(estimator)
@@ -101,7 +101,7 @@ def _charges(ledger: MemoryLedger) -> list[object]:
 
 
 def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
-    made, ledger = _ledgered(estimator)
+    summary, ledger = _ledgered(estimator)
     fresh = exactness.system_bytes
 
     def late(size: int) -> bytes:
@@ -109,7 +109,7 @@ def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) 
         return fresh(size)
 
     with mock.patch.object(exactness, "system_bytes", late):
-        release = made.fit(rows, *others).release_
+        release = summary.fit(rows, *others).release_
     assert isinstance(release, Release), "release_ is no release"
     assert within(release.guarantee, estimator.asked()), "more is promised away than was asked for"
     assert within(compose([release]), release.guarantee), "it composes to more than it claims"
@@ -120,13 +120,13 @@ def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) 
 
 
 def _check_refusal(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
-    made, ledger = _ledgered(estimator, part=2)
+    summary, ledger = _ledgered(estimator, part=2)
     never = mock.Mock(side_effect=AssertionError("noise is drawn though the ledger refuses"))
     with mock.patch.object(exactness, "system_bytes", never):
         try:
-            made.fit(rows, *others)
+            summary.fit(rows, *others)
         except BudgetError:
-            assert not hasattr(made, "release_"), "it has a release that the ledger refused"
+            assert not hasattr(summary, "release_"), "it has a release that the ledger refused"
             assert not _charges(ledger), "a refused release was charged"
             return
     raise AssertionError("twice the budget is published")
@@ -140,13 +140,13 @@ def _listening() -> Iterator[list[tuple[int, ...]]]:
     told of sums and a line that was released is none of them: it follows from the line's noise.
     """
     heard: list[tuple[int, ...]] = []
-    said, counted = IntegerSum.with_noise, IntegerSum.count_with_noise
+    exact, counted = IntegerSum.with_noise, IntegerSum.count_with_noise
 
     def with_noise(
         total: IntegerSum, noise: Sequence[int], thresholds: Sequence[int] = ()
     ) -> tuple[int, ...]:
-        heard.append(said(total, [0] * len(noise)))
-        return said(total, noise, thresholds)
+        heard.append(exact(total, [0] * len(noise)))
+        return exact(total, noise, thresholds)
 
     def count_with_noise(total: IntegerSum, _: int, scale: int) -> int:
         return counted(total, 0, scale)
@@ -198,10 +198,10 @@ def _check_embedding(estimator: Estimator, rows: Floats) -> None:
     if rows.ndim != 2:
         return
     with np.errstate(all="ignore"):
-        whole = np.asarray(estimator.embed(rows.copy()), dtype=float)
+        together = np.asarray(estimator.embed(rows.copy()), dtype=float)
         alone = [np.asarray(estimator.embed(row[None].copy()), dtype=float)[0] for row in rows]
         turned = np.asarray(estimator.embed(rows[::-1].copy()), dtype=float)[::-1]
-    same = all(np.array_equal(whole, other, equal_nan=True) for other in (alone, turned))
+    same = all(np.array_equal(together, other, equal_nan=True) for other in (alone, turned))
     assert same, "what embed makes of a row depends on the other rows"
 
 
@@ -209,13 +209,13 @@ def _check_roads(estimator: Estimator, rows: Floats, others: Sequence[object]) -
     """All roads to one sum give the same integers, or are refused."""
     if others or rows.ndim != 2 or not hasattr(estimator, "partial_fit"):
         return
-    whole = _totals(estimator, rows, others)[0]
+    totals = _totals(estimator, rows, others)[0]
     for road in (_in_blocks, _of_holders, _on_dask):
         try:
             heard = road(estimator, rows)
         except ParameterError:
             continue
-        assert heard in (None, whole), f"{road.__name__[1:]} leads to another sum than fit"
+        assert heard in (None, totals), f"{road.__name__[1:]} leads to another sum than fit"
 
 
 def _in_blocks(estimator: Estimator, rows: Floats) -> list[tuple[int, ...]]:
