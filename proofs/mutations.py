@@ -402,8 +402,8 @@ MUTATIONS = [
     (
         "clipping in the program, by one",
         "src/dpfda/numerics/gridsums.py",
-        "np.minimum(made, rule.half_widths, out=made)",
-        "np.minimum(made, rule.half_widths + 1, out=made)",
+        "np.minimum(numbers, rule.half_widths, out=numbers)",
+        "np.minimum(numbers, rule.half_widths + 1, out=numbers)",
         TIE,
     ),
     (
@@ -423,17 +423,17 @@ MUTATIONS = [
     (
         "a centre that is subtracted after clipping in the program",
         "src/dpfda/numerics/gridsums.py",
-        """            made = rows - rule.center
-            made *= rule.scale
-            np.rint(made, out=made)
-        np.minimum(made, rule.half_widths, out=made)
-        np.maximum(made, -rule.half_widths, out=made)
+        """            numbers = rows - rule.center
+            numbers *= rule.scale
+            np.rint(numbers, out=numbers)
+        np.minimum(numbers, rule.half_widths, out=numbers)
+        np.maximum(numbers, -rule.half_widths, out=numbers)
 """,
-        """            made = rows * rule.scale
-            np.rint(made, out=made)
-        np.minimum(made, rule.half_widths, out=made)
-        np.maximum(made, -rule.half_widths, out=made)
-        made -= rule.center * rule.scale
+        """            numbers = rows * rule.scale
+            np.rint(numbers, out=numbers)
+        np.minimum(numbers, rule.half_widths, out=numbers)
+        np.maximum(numbers, -rule.half_widths, out=numbers)
+        numbers -= rule.center * rule.scale
 """,
         TIE,
     ),
@@ -602,8 +602,8 @@ MUTATIONS = [
     (
         "the width of several steps, by one",
         "src/dpfda/noise/gaussian.py",
-        "return math.isqrt(square - 1) + 1",
-        "return math.isqrt(square - 1)",
+        "return math.isqrt(width**2 * times - 1) + 1",
+        "return math.isqrt(width**2 * times - 1)",
         TIE,
     ),
     (
@@ -749,15 +749,15 @@ MUTATIONS = [
     (
         "entries of the program clipped on one side",
         "src/dpfda/numerics/gridsums.py",
-        "        np.maximum(made, -rule.half_widths, out=made)\n",
+        "        np.maximum(numbers, -rule.half_widths, out=numbers)\n",
         "",
         TIE,
     ),
     (
         "a zero of discrete Gaussian numbers that counts twice",
         "src/dpfda/numerics/discrete.py",
-        "if kept[number] and not (negative and not size):",
-        "if kept[number]:",
+        "if accepted[number] and not (negative and not size):",
+        "if accepted[number]:",
         TIE,
     ),
     (

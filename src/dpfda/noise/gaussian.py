@@ -190,7 +190,7 @@ def repeated_width(width: int, times: int) -> int:
     Thakurta 2022.) Rounding what was released to integers is post-processing. Where releases have ratios
     w_t / s_t of their own, r is the sum of the squares of those to come, by the same steps.
     """
-    return math.isqrt((width**2 * times) - 1) + 1
+    return math.isqrt(width**2 * times - 1) + 1
 
 
 def moved_counts(moved: int, largest: int, normal: bool) -> tuple[Norm, int]:
