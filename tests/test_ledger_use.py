@@ -330,6 +330,7 @@ def test_a_release_that_could_not_be_written_is_kept_and_recovered(
     kept = tmp_path / "a.row-2.json"
     assert failed.exit_code == 1
     assert f"No space left on device. The release counts, and is kept in {str(kept)!r}" in failed.stderr
+    assert "Running again would be a second release." in failed.stderr
     words = re.search(r"with: dpfda (ledger recover .*)", failed.stderr)[1].split()
     assert named.releases()[0]["file"] == str(kept)
     assert run(*words).exit_code == 0

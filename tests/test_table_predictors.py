@@ -345,6 +345,23 @@ class TestRoads:
             np.testing.assert_array_equal(again.predict(X[:, :inputs]), release.predict(X[:, :inputs]))
             assert again.certificate.achieved == release.certificate.achieved
 
+    @pytest.mark.parametrize("epsilon", [1.0, 50.0])
+    @pytest.mark.parametrize("bounds", [[(0, 1), (18, 90)], [(1e8, 1e8 + 1), (1e9, 1e9 + 0.01)]])
+    def test_inputs_of_any_bounds_are_published_and_read_again(
+        self, bounds: Any, epsilon: float, tmp_path: Any
+    ) -> None:
+        """Pairs that may be two ends as well; and cells that floats make hardly equal."""
+        lower, upper = np.array(bounds).T
+        points = lower + (upper - lower) * X
+        for own, inputs in ((bounds, points), (bounds[1:], points[:, 1:])):
+            release = regressor(epsilon, bounds=own).fit(inputs, X[:, 0]).release_
+            assert release.domain_range == tuple(own)
+            again = dpfda.load(release.save(tmp_path / f"{len(own)}.json"))
+            np.testing.assert_array_equal(again(inputs), release(inputs))
+        named = regressor(epsilon, bounds=bounds, solver="sums").fit(points, X[:, 0]).release_
+        again = dpfda.load(named.save(tmp_path / "sums.json"))
+        np.testing.assert_array_equal(again(points), named(points))
+
     @pytest.mark.parametrize(
         ("change", "words"),
         [

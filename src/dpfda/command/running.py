@@ -329,8 +329,8 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
                 words = f"dpfda ledger recover {account.ledger.path} {row} {out}"
                 remedy = f"Put it in its place with: {words}"
         fail(
-            f"{error} The release counts, and is kept in {str(place)!r}. Running again would be a "
-            f"release. {remedy}",
+            f"{error} The release counts, and is kept in {str(place)!r}. Running again would be "
+            f"a second release. {remedy}",
             FAILED,
         )
 

@@ -253,7 +253,7 @@ class ReleasedPredictor(Predictor):
         count, ends = held["features"].inputs, [held.pop(f"inputs.{end}") for end in ("lower", "upper")]
         if any(end.shape != (count,) for end in ends):
             raise ValueError("bounds and features differ in number")
-        return held | {"inputs": InputBox.of(np.column_stack(ends), count)}
+        return held | {"inputs": InputBox.of(np.column_stack(ends).tolist(), count)}
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:

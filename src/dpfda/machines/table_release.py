@@ -110,8 +110,7 @@ class TablePredictor(Predictor, OfShares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        equal = self._looked == 0 and self.cells.is_regular
-        fits = equal or self._looked == LOOKED * self.dimensions
+        fits = self._looked in (0, LOOKED * self.dimensions)
         if not fits or not self.bounds[0] < self.bounds[1] or self.dimensions > MOST_INPUTS:
             raise ParameterError("shares", "be so many a cell, between bounds in order", "others")
 
@@ -143,7 +142,7 @@ class TablePredictor(Predictor, OfShares):
     @cached_property
     def inputs(self) -> InputBox:
         """Public bounds of the input columns, in their units."""
-        return InputBox.of(self.cells.domain_range, self.cells.dimensions)
+        return InputBox.of([*self.cells.domain_range], self.cells.dimensions)
 
     @property
     def task(self) -> str:
