@@ -218,7 +218,7 @@ def test_levels_of_quantiles_are_these_levels() -> None:
     laws = terms.at(parameters, np.linspace(0, 1, 9))
     for level in (0.01, 0.3, 0.5, 0.97):
         assert np.allclose(laws.below(laws.quantiles(level)[:, None]), level)
-    assert laws.cells(7)[0].sum(axis=1) == pytest.approx(1)
+    assert laws.chances(7).sum(axis=1) == pytest.approx(1)
     assert laws.masses.shape == (9, EDGES.size - 1)
     assert terms.parts[3].stop - terms.parts[3].start == 2 * SHAPES
 
@@ -479,7 +479,7 @@ def test_a_quantile_at_a_bound_leaves_the_band_elsewhere_a_number() -> None:
     assert np.all(half_widths(posterior, np.array([0.02]), 6, 0.5, 0.95, True) > 0)
 
 
-@pytest.mark.parametrize("taken, spare", [(0.5, 1.0), (0.0, 0.5), (0.0, 1.0)])
+@pytest.mark.parametrize(("taken", "spare"), [(0.5, 1.0), (0.0, 0.5), (0.0, 1.0)])
 def test_what_a_table_cannot_tell_is_measured_against_the_noise_that_laws_leave(
     taken: float, spare: float
 ) -> None:

@@ -37,10 +37,11 @@ from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import Choices, OfCurves, VectorPlan, divisor_for
 
 SUMMARY = "regression of a number on curves"
-# Of pure and of normal noise: most functions that curves are reduced to, steps of second moments, and
-# the n epsilon (n mu) at which functions are `USUAL`. They grow with a power of it; with more than so
-# few noise drowns directions that matter. Chosen on half of the sets of real curves. Decay: `Moments`.
-PURE, NORMAL, DECAY = (8, 2, 1000.0), (10, 3, 200.0), 0.0
+# Of pure and of normal noise: most functions that curves are reduced to, steps of second moments, the
+# n epsilon (n mu) at which functions are `USUAL`, and how many fewer a covariate makes them. They grow
+# with a power of it; with more than so few noise drowns directions that matter. Chosen on half of the
+# sets of real curves. Decay: `Moments`.
+PURE, NORMAL, DECAY = (8, 2, 1000.0, 0.5), (10, 3, 200.0, 0.0), 0.0
 FEWEST, USUAL, GROWTH = 4, 5, 0.35
 # Of trials: deviations of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
@@ -157,10 +158,10 @@ def scalar_plan(
     public size.
     """
     size = divisor_for(settings, count, planned)
-    most, steps, start = PURE if isinstance(guarantee, PureDP) else NORMAL
+    most, steps, start, fewer = PURE if isinstance(guarantee, PureDP) else NORMAL
     ratio = guarantee.epsilon if isinstance(guarantee, PureDP) else gaussian_ratio(guarantee)
     used = basis.truncate(min(most, basis.eigenvalues.size))
-    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH)
+    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH - fewer * len(covariates))
     functions = min(max(functions, FEWEST), used.eigenvalues.size)
     SymmetricTensorBasis(used)
     grid, beside = used.grid_points, len(covariates)

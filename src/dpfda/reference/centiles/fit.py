@@ -104,14 +104,10 @@ class Left:
     moved: Floats
 
     @cached_property
-    def _mean(self) -> float:
-        """Mean square, in deviations of a cell."""
-        return float(np.mean(self.rest**2 / self.variance))
-
-    @cached_property
     def misfit(self) -> float:
         """Mean square, in deviations of a cell; at least `STANDS_OUT` where one cell of time does."""
-        rest, expected, variance, mean = self.rest, self.expected, self.variance, self._mean
+        rest, expected, variance = self.rest, self.expected, self.variance
+        mean = float(np.mean(rest**2 / variance))
         # A step or a spike leaves much of one sign side by side; noise does not, nor do small faults.
         pairs, room = rest[:, 1:] + rest[:, :-1], variance[:, 1:] + variance[:, :-1]
         room += (FAULT * (expected[:, 1:] + expected[:, :-1])) ** 2
@@ -137,7 +133,7 @@ class Left:
         off, room = (below * self.rest).sum(axis=1), (below**2 * self.variance).sum(axis=1)
         taken = np.sum(np.einsum("jk,jkp->jp", below, self.moved) ** 2, axis=1)
         usual = 1 - float(np.mean(np.sum(self.moved**2, axis=2) / self.variance))
-        room = np.maximum((room - taken) * min(1.0, self._mean / usual), OWN * room)
+        room = np.maximum((room - taken) * min(1.0, self.misfit / usual), OWN * room)
         seen = self.expected.sum(axis=1)
         weights = seen**4 / room**2
         mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
@@ -220,13 +216,12 @@ def _searched(search: _Search, least: float, rough: bool) -> Posterior:
     root = scipy.linalg.solve_triangular(
         np.linalg.cholesky(curvature), np.eye(terms.count), lower=True
     ).T
-    left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))
-    beyond = float(left[0]), float(left[1])
+    centre, scale = (prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))).tolist()
     # Laplace's approximation; constants left out.
     gain = np.linalg.slogdet(curvature)[1] + np.sum(np.log(prior.variances))
     evidence = -search.off(parameters, prior) - float(gain) / 2
-    left_over = search.left(parameters, root)
-    return Posterior(terms, parameters, root, beyond, left_over, search.nodes, evidence)
+    left = search.left(parameters, root)
+    return Posterior(terms, parameters, root, (centre, scale), left, search.nodes, evidence)
 
 
 def _turns(values: Floats) -> Floats:
@@ -367,16 +362,15 @@ class _Search:
     def _rising(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Expected counts (J, K), and how they rise with parameters (J, K, P)."""
         laws = self.terms.at(parameters, self.nodes.positions)
-        chances, moved = laws.cells(self.table.shape[1])
-        expected = self.size * self.nodes.summed(chances * laws.seen[:, None])
+        expected, moved = self._of(laws), laws.cells(self.table.shape[1])
         products = self.nodes.products(moved * laws.seen[:, None, None], laws.times)
         rising = self.size * self.terms.spread(products)
         inside = self.terms.inside(self.nodes.positions[self.nodes.starts])
         rising[..., self.terms.parts[-1]] = expected[..., None] * inside[:, None]
         return expected, rising
 
-    def _expected(self, parameters: Floats) -> Floats:
-        laws = self.terms.at(parameters, self.nodes.positions)
+    def _of(self, laws: Laws) -> Floats:
+        """Counts (J, K) that laws expect."""
         chances = laws.chances(self.table.shape[1]) * laws.seen[:, None]
         return self.size * self.nodes.summed(chances)
 
@@ -390,7 +384,7 @@ class _Search:
 
     def off(self, parameters: Floats, prior: _Prior) -> float:
         """Minus the log posterior."""
-        expected = self._expected(parameters)
+        expected = self._of(self.terms.at(parameters, self.nodes.positions))
         variance = self._variance(expected)
         fit = np.sum((self.table - expected) ** 2 / variance + np.log(variance))
         return float(fit + np.sum((parameters - prior.mean) ** 2 / prior.variances)) / 2
