@@ -28,7 +28,7 @@ from dpfda.records import Curves, units
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.labels import units_of
 from dpfda.releases.moments import Moments
-from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
+from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words
 from dpfda.spine.arguments import Bounds, Functions, Labels, Number, Payer, Place, Protected
 from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
@@ -73,9 +73,7 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        lower, upper = self.limits
-        ends = float(lower.min()), float(upper.max())
-        return {"description": bound_words(*ends, self.target, describe(self.covariates))}
+        return {"description": bound_words(np.stack(self.limits), self.target, self.covariates)}
 
     @property
     def tuning(self) -> Mapping[str, object]:
