@@ -199,7 +199,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         label with two levels, write the numbers 0 and 1.
     basis, domain, ledger
         As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its four to eight
-        leading functions are measured, with a delta or a rho up to ten: more of more units.
+        leading functions are measured, with a delta or a rho up to ten: more of more units, and without
+        either fewer beside covariates.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, which sums are divided by.
     reading : Reading, optional
