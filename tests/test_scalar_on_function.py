@@ -393,6 +393,10 @@ def test_public_numbers_say_in_how_many_functions_curves_are_measured() -> None:
     assert [measured(n, estimator()) for n in (200, 1000, 2000, 5000, 50_000)] == [4, 5, 6, 8, 8]
     assert [measured(n, estimator(delta=1e-5)) for n in (300, 1000, 5000)] == [4, 6, 10]
     assert measured(200, estimator(25)) == measured(5000, estimator())
+    # Without delta covariates take the place of functions.
+    two = {"covariates": {"age": (20, 80), "weight": (40, 120)}}
+    assert [measured(n, estimator(**two)) for n in (1000, 2000, 5000)] == [4, 5, 8]
+    assert measured(1000, estimator(delta=1e-5, **two)) == 6
     # Where the number of units is private the stated one counts.
     curves, _, number, _ = made_up(50)
     stated = PrivacyUnit("person", "add-remove", public_size=5000)

@@ -253,7 +253,7 @@ class ReferencePlan(Plan):
     @cached_property
     def last(self) -> LastHeld:
         """How the radius is chosen."""
-        chance = self._single.stopped(self.second - self.threshold)
+        chance = LastHeld(2, self.guarantee).stopped(self.second - self.threshold)
         most = math.log(self.depth) * CLOSEST
         return LastHeld(max(LEAST, int(CHANCE / max(chance, CHANCE / most))), self.guarantee)
 
@@ -264,18 +264,15 @@ class ReferencePlan(Plan):
             return FINEST
         return max(ROUGH, min(FINEST, self.size * float(self.guarantee.epsilon) / REACH))
 
-    @property
-    def _single(self) -> LastHeld:
-        return LastHeld(2, self.guarantee)
-
     @cached_property
     def threshold(self) -> float:
         """What noisy numbers of the second units below a radius are compared with.
 
         With it the share of new units inside is at least the coverage: see `LastHeld.threshold_for`.
         """
-        threshold = self._single.threshold_for(self.coverage * (self.second + 1), self.second)
-        if self.second - threshold < self._single.scale:
+        single = LastHeld(2, self.guarantee)
+        threshold = single.threshold_for(self.coverage * (self.second + 1), self.second)
+        if self.second - threshold < single.scale:
             words = f"be lower for {self.size} {several(self.unit)} at this epsilon"
             remedy = "Or take more of them, or a larger epsilon."
             raise ParameterError("coverage", words, f"{self.coverage:g}", remedy)

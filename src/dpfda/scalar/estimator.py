@@ -28,7 +28,7 @@ from dpfda.records import Curves, units
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.labels import units_of
 from dpfda.releases.moments import Moments
-from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
+from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words
 from dpfda.spine.arguments import Bounds, Functions, Labels, Number, Payer, Place, Protected
 from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
@@ -37,10 +37,11 @@ from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import Choices, OfCurves, VectorPlan, divisor_for
 
 SUMMARY = "regression of a number on curves"
-# Of pure and of normal noise: most functions that curves are reduced to, steps of second moments, and
-# the n epsilon (n mu) at which functions are `USUAL`. They grow with a power of it; with more than so
-# few noise drowns directions that matter. Chosen on half of the sets of real curves. Decay: `Moments`.
-PURE, NORMAL, DECAY = (8, 2, 1000.0), (10, 3, 200.0), 0.0
+# Of pure and of normal noise: most functions that curves are reduced to, steps of second moments, the
+# n epsilon (n mu) at which functions are `USUAL`, and how many fewer a covariate makes them. They grow
+# with a power of it; with more than so few noise drowns directions that matter. Chosen on half of the
+# sets of real curves. Decay: `Moments`.
+PURE, NORMAL, DECAY = (8, 2, 1000.0, 0.5), (10, 3, 200.0, 0.0), 0.0
 FEWEST, USUAL, GROWTH = 4, 5, 0.35
 # Of trials: deviations of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
@@ -72,9 +73,7 @@ class ScalarPlan(TriedPlan, VectorPlan[ReleasedScalarOnFunction]):
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        lower, upper = self.limits
-        ends = float(lower.min()), float(upper.max())
-        return {"description": bound_words(*ends, self.target, describe(self.covariates))}
+        return {"description": bound_words(np.stack(self.limits), self.target, self.covariates)}
 
     @property
     def tuning(self) -> Mapping[str, object]:
@@ -157,10 +156,10 @@ def scalar_plan(
     public size.
     """
     size = divisor_for(settings, count, planned)
-    most, steps, start = PURE if isinstance(guarantee, PureDP) else NORMAL
+    most, steps, start, fewer = PURE if isinstance(guarantee, PureDP) else NORMAL
     ratio = guarantee.epsilon if isinstance(guarantee, PureDP) else gaussian_ratio(guarantee)
     used = basis.truncate(min(most, basis.eigenvalues.size))
-    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH)
+    functions = round(USUAL * (size * float(ratio) / start) ** GROWTH - fewer * len(covariates))
     functions = min(max(functions, FEWEST), used.eigenvalues.size)
     SymmetricTensorBasis(used)
     grid, beside = used.grid_points, len(covariates)
@@ -200,7 +199,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         label with two levels, write the numbers 0 and 1.
     basis, domain, ledger
         As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its four to eight
-        leading functions are measured, with a delta or a rho up to ten: more of more units.
+        leading functions are measured, with a delta or a rho up to ten: more of more units, and without
+        either fewer beside covariates.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, which sums are divided by.
     reading : Reading, optional

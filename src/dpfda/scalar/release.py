@@ -48,10 +48,11 @@ ASSUMED = (
 )
 
 
-def bound_words(lower: float, upper: float, target: tuple[float, float], beside: str) -> str:
+def bound_words(bounds: Floats, target: tuple[float, float], covariates: tuple[Covariate, ...]) -> str:
     """What is bounded, in words."""
-    more = f"; covariates {beside}" if beside else ""
-    return f"curves from {lower:g} to {upper:g}; target from {target[0]:g} to {target[1]:g}{more}"
+    more = f"; covariates {describe(covariates)}" if covariates else ""
+    ends = f"curves from {bounds[0].min():g} to {bounds[1].max():g}"
+    return f"{ends}; target from {target[0]:g} to {target[1]:g}{more}"
 
 
 def describe(covariates: tuple[Covariate, ...]) -> str:
@@ -176,7 +177,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         beside = [
             np.array([-sum(e.bounds) / (e.bounds[1] - e.bounds[0])]) for e in self.covariates if e.bounds
         ]
-        return float(self._predicted(zero, beside)[0])
+        return float(self._answered(self._vectors(zero, beside))[0])
 
     @property
     def explained(self) -> float:
@@ -203,7 +204,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         ParameterError, DataError
             If they have another shape, or are not finite.
         """
-        return np.clip(self._predicted(*self._new(X, Z)), *self.target)
+        return np.clip(self._answered(self._vectors(*self._new(X, Z))), *self.target)
 
     def interval(
         self, X: ArrayLike, Z: object = None, level: float = LEVEL, of: str = "number"
@@ -253,9 +254,6 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
             raise ParameterError("Z", "be None, for a model without covariates", "others")
         return np.clip(curves, *self.bounds), beside
 
-    def _predicted(self, curves: Floats, beside: list[Floats]) -> Floats:
-        return self._answered(self._vectors(curves, beside))
-
     def _vectors(self, curves: Floats, beside: list[Floats]) -> Floats:
         rows = (curves - self.bounds.mean(axis=0)) @ self.basis.analysis[:, : self._count]
         return np.column_stack([rows, *beside]) - self.moments.centre[:-1]
@@ -295,8 +293,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     # Its file.
 
     def _stated_bound(self) -> dict[str, object]:
-        ends = float(self.bounds[0].min()), float(self.bounds[1].max())
-        return {"description": bound_words(*ends, self.target, describe(self.covariates))}
+        return {"description": bound_words(self.bounds, self.target, self.covariates)}
 
     # Words and pictures.
 

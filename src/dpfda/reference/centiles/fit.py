@@ -47,8 +47,9 @@ TRIALS, WORST = 8, 1e6
 # A cell of time stands out where its mean square is larger, with laws wrong by such a share of what
 # they expect. Chosen on smooth laws, and on half of the sets that the page on quantile curves names.
 STANDS_OUT, FAULT = 5.0, 0.1
-# Standard errors of what the table has beyond its noise that are added to it.
-SURE = 0.5
+# Standard errors of what the table has beyond its noise that are added to it; least share of its noise
+# that laws leave.
+SURE, OWN = 0.5, 0.05
 # Where the search begins: centres and scales of a path, what it pays for (in shares of the bounds, and
 # in logarithms), and the variance about it of centre and logarithm of the scale.
 CENTRES, SCALES, SHIFT, STRETCH, NEAR = np.linspace(0.02, 0.98, 49), 14, 0.1, 0.5, (4e-4, 0.1)
@@ -94,11 +95,13 @@ class Left:
 
     rest: array (J, K). Counts less what laws expect.
     expected, variance: array (J, K). Of the counts, by the laws.
+    moved: array (J, K, P). How expected counts move with independent errors of the laws.
     """
 
     rest: Floats
     expected: Floats
     variance: Floats
+    moved: Floats
 
     @cached_property
     def misfit(self) -> float:
@@ -119,7 +122,8 @@ class Left:
     def untold(self, places: Floats, level: float) -> float:
         """How far shares below a quantile may be off in a cell of time: root mean square.
 
-        It is what the table has beyond its noise, and some of the error of that.
+        It is what the table has beyond its noise, and some of the error of that. The laws have taken
+        some noise as theirs, and variances are bounds: the table may have less.
 
         places: array (J,). Of the quantile, as shares of the bounds.
         """
@@ -127,6 +131,9 @@ class Left:
         # Less the level, so that how many were seen has no part.
         below = np.clip(places[:, None] * cells - np.arange(cells), 0.0, 1.0) - level
         off, room = (below * self.rest).sum(axis=1), (below**2 * self.variance).sum(axis=1)
+        taken = np.sum(np.einsum("jk,jkp->jp", below, self.moved) ** 2, axis=1)
+        usual = 1 - float(np.mean(np.sum(self.moved**2, axis=2) / self.variance))
+        room = np.maximum((room - taken) * min(1.0, self.misfit / usual), OWN * room)
         seen = self.expected.sum(axis=1)
         weights = seen**4 / room**2
         mean = (weights * (off**2 - room) / seen**2).sum() / weights.sum()
@@ -206,13 +213,15 @@ def _searched(search: _Search, least: float, rough: bool) -> Posterior:
             variances = np.diag(np.linalg.inv(curvature))
             prior = prior.learned(parameters, variances, active)
     curvature = search.slopes(parameters, prior)[1]
-    root = scipy.linalg.solve_triangular(np.linalg.cholesky(curvature), np.eye(terms.count), lower=True)
-    left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))
-    beyond = float(left[0]), float(left[1])
+    root = scipy.linalg.solve_triangular(
+        np.linalg.cholesky(curvature), np.eye(terms.count), lower=True
+    ).T
+    centre, scale = (prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))).tolist()
     # Laplace's approximation; constants left out.
     gain = np.linalg.slogdet(curvature)[1] + np.sum(np.log(prior.variances))
     evidence = -search.off(parameters, prior) - float(gain) / 2
-    return Posterior(terms, parameters, root.T, beyond, search.left(parameters), search.nodes, evidence)
+    left = search.left(parameters, root)
+    return Posterior(terms, parameters, root, (centre, scale), left, search.nodes, evidence)
 
 
 def _turns(values: Floats) -> Floats:
@@ -343,35 +352,39 @@ class _Search:
 
     def slopes(self, parameters: Floats, prior: _Prior) -> tuple[Floats, Floats]:
         """Gradient (P,) and expected curvature (P, P) of the log posterior."""
-        laws = self.terms.at(parameters, self.nodes.positions)
-        chances, moved = laws.cells(self.table.shape[1])
-        expected = self.size * self.nodes.summed(chances * laws.seen[:, None])
-        products = self.nodes.products(moved * laws.seen[:, None, None], laws.times)
-        rising = self.size * self.terms.spread(products)
-        inside = self.terms.inside(self.nodes.positions[self.nodes.starts])
-        rising[..., self.terms.parts[-1]] = expected[..., None] * inside[:, None]
+        expected, rising = self._rising(parameters)
         rising = rising.reshape(self.table.size, -1)
         weights = (1 / self._variance(expected)).ravel()
         rest = (self.table - expected).ravel()
         gradient = rising.T @ (weights * rest) - (parameters - prior.mean) / prior.variances
         return gradient, (rising.T * weights) @ rising + np.diag(1 / prior.variances)
 
-    def _expected(self, parameters: Floats) -> Floats:
+    def _rising(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Expected counts (J, K), and how they rise with parameters (J, K, P)."""
         laws = self.terms.at(parameters, self.nodes.positions)
+        expected, moved = self._of(laws), laws.cells(self.table.shape[1])
+        products = self.nodes.products(moved * laws.seen[:, None, None], laws.times)
+        rising = self.size * self.terms.spread(products)
+        inside = self.terms.inside(self.nodes.positions[self.nodes.starts])
+        rising[..., self.terms.parts[-1]] = expected[..., None] * inside[:, None]
+        return expected, rising
+
+    def _of(self, laws: Laws) -> Floats:
+        """Counts (J, K) that laws expect."""
         chances = laws.chances(self.table.shape[1]) * laws.seen[:, None]
         return self.size * self.nodes.summed(chances)
 
     def _variance(self, expected: Floats) -> Floats:
         return self.noise + expected + SPARE
 
-    def left(self, parameters: Floats) -> Left:
-        """What laws leave of the table."""
-        expected = self._expected(parameters)
-        return Left(self.table - expected, expected, self._variance(expected))
+    def left(self, parameters: Floats, root: Floats) -> Left:
+        """What laws leave of the table; `root` is of the parameters' covariance."""
+        expected, rising = self._rising(parameters)
+        return Left(self.table - expected, expected, self._variance(expected), rising @ root)
 
     def off(self, parameters: Floats, prior: _Prior) -> float:
         """Minus the log posterior."""
-        expected = self._expected(parameters)
+        expected = self._of(self.terms.at(parameters, self.nodes.positions))
         variance = self._variance(expected)
         fit = np.sum((self.table - expected) ** 2 / variance + np.log(variance))
         return float(fit + np.sum((parameters - prior.mean) ** 2 / prior.variances)) / 2

@@ -180,10 +180,9 @@ class Laws:
         """Chances (q, K) of equal cells of [0, 1]."""
         return np.diff(self.below(self._inner(count)), axis=1, prepend=0.0, append=1.0)
 
-    def cells(self, count: int) -> tuple[Floats, Floats]:
-        """Chances (q, K) of equal cells of [0, 1], and how they rise with what laws are made of."""
-        moved = self.moved(self._inner(count))[1]
-        return self.chances(count), np.diff(moved, axis=1, prepend=0.0, append=0.0)
+    def cells(self, count: int) -> Floats:
+        """How chances of equal cells of [0, 1] rise with what laws are made of: array (q, K, G)."""
+        return np.diff(self.moved(self._inner(count))[1], axis=1, prepend=0.0, append=0.0)
 
     def _inner(self, count: int) -> Floats:
         """Edges (q, K - 1) between cells."""

@@ -35,7 +35,7 @@ DEVIATIONS = 0.05 * 4 ** spread_evenly(LAWS, 1)[:, 0]
 # scale, law by law. Chosen on half of the sets that the page on quantile curves names.
 LEFT_OUT = 0.02 * 15 ** spread_evenly(LAWS, 2)[:, 1]
 # Real curves bend more than ordinary ones, so that bands are so many times as wide. All sets were seen.
-WIDER = 1.2
+WIDER = 1.1
 # A noise of curves is spread over about so many cells of time when the number of cells is chosen.
 USUAL = 16
 

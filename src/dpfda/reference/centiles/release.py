@@ -102,7 +102,7 @@ def bends(values: Floats, times: int) -> Floats:
 # How often the band held.
 SEEN = (
     ". On 19 sets of real curves, which had little part in setting its width, the band for 95% held the "
-    "whole curve in 89 to 96 of 100 releases, of 300 to 10,000 units at epsilon 1"
+    "whole curve in 90 to 95 of 100 releases, of 300 to 10,000 units at epsilon 1"
 )
 
 
