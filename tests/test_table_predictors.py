@@ -386,7 +386,7 @@ class TestRoads:
         assert outlook.most > 2.2 * outlook.typical
 
     def test_a_plan_that_is_told_of_the_data_comes_true(self) -> None:
-        """Errors of 20 fits were .88 (nothing looked at) and .60 of the told plan's; thrice an untold's."""
+        """Errors of 20 fits are .88 (no look) and .60 of a told plan's, and thrice one told nothing."""
         rng, at = np.random.default_rng(3), np.linspace(0.3, 0.4, 50)
         for units, fits in ((1500, 10), (500, 5)):
             errors = []
