@@ -9,9 +9,10 @@ sum is at most w = 2^20, whatever its records are. The table of all units moves 
 `dpfda.noise.shares`, as for means of curves that were observed here and there
 (`dpfda.spine.pooled_curves`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
 
-**Two turns**, where units are many. A unit of k records gives 1 / (32 k) of each to a first look, for
-each of d inputs a histogram of 128 equal cells; its other 1 - d / 32 go, as above, to corners of very
-many fine cells. The look is told first, with noise. By the law that it says cells of the table are made
+**Two turns**, where units are many. A unit of k records gives 1 / (h k) of each to a first look, for
+each of d inputs a histogram of 128 equal cells; its other 1 - d / h go, as above, to corners of very
+many fine cells; h is 8, 16 or 32, the more the more units there are for the deviation of the noise.
+The look is told first, with noise. By the law that it says cells of the table are made
 of fine cells, and told with noise of the same scale. A unit's numbers of both turns are not negative,
 and whichever cells the look leads to their sum is at most w: so both together cost what one table does
 (`dpfda.publication.tables.ShareTable.publish_in_turn`).
@@ -28,7 +29,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.estimates.pooled import CORNERS, EVEN, PooledMean, ordinary_tables, table_cells
-from dpfda.machines.table_release import BOUND, LOOKED, MOST_INPUTS, PARTS, TablePredictor
+from dpfda.machines.table_release import BOUND, LOOKED, MOST_INPUTS, TablePredictor
 from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
@@ -50,8 +51,9 @@ NAME = "table"
 LEAST_FILLED = 0.005
 # So many looks a plan tries.
 TRIED = 9
-# There is a look where units are so many deviations of the noise on their number in a cell.
-SEEN_FROM = 200
+# Of so many parts of a unit one counts in the look at each input where units are at least so many
+# deviations of the noise on their number in a cell; below there is none.
+PARTS = {8: 200, 16: 640, 32: 1280}
 # Places along one input, or along each of two, where edges of cells may be, at least.
 PLACES = (8192, 128)
 # Cells are equally likely by a mixture of the law that the look says and an even one. This has the part
@@ -80,9 +82,9 @@ def places_for(
     return np.unique(np.rint(places * ends).astype(np.int64))
 
 
-def looks_for(units: int, deviation: float, inputs: int) -> int:
-    """At how many inputs there is a first look: all or none, by public numbers."""
-    return inputs if units >= SEEN_FROM * deviation else 0
+def looked_parts(units: int, deviation: float) -> int | None:
+    """Of how many parts of a unit one counts in a first look, by public numbers; None without one."""
+    return max((parts for parts, least in PARTS.items() if units >= least * deviation), default=None)
 
 
 def in_units(inputs: InputBox, places: Sequence[Integers], fine: CellGrid) -> tuple[Floats, ...]:
@@ -114,6 +116,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     filled, span : float, optional
         What is known of data to come: which part of its bounds the middle half of an input fills, and
         how far apart the smallest and the largest value of the function are, in targets' bounds.
+    look : int, optional
+        Of how many parts of a unit one counts in a first look at each input; None without one.
     """
 
     cells: CellGrid
@@ -124,6 +128,7 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     alone: bool = True
     filled: float | None = None
     span: float | None = None
+    look: int | None = None
     # How large and rough functions are no plan knows: on half of the sets nine in ten keep to this.
     apart = 0.65
 
@@ -150,25 +155,26 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         return self.labels or CORNERS.size
 
     @property
-    def _looks(self) -> int:
-        """Number of inputs that are looked at first: all or none."""
-        return looks_for(self.designed, self.table.deviation, self.cells.dimensions)
+    def _looked(self) -> int:
+        """How many numbers are of the look."""
+        return LOOKED * self.cells.dimensions if self.look else 0
 
     @property
     def entries(self) -> int:
         """Number of sums of which the released ones are made."""
-        return self._looks * LOOKED + self.fine.size * self._corners
+        return self._looked + self.fine.size * self._corners
 
     @property
     def noise_words(self) -> str:
         said = self.table.described
-        return said.replace("on", "on at most", 1) if self._looks else said
+        return said.replace("on", "on at most", 1) if self.look else said
 
     @property
     def _empty(self) -> PooledMean:
         empty = self._of_shape(self.cells.shape, self.labels, self.alone)
         law = replace(self.table, cells=self.cells.size * self._corners).law
-        return replace(empty, noise=law, unit=empty.unit / (1 - self._looks / PARTS))
+        rest = 1 - self.cells.dimensions / self.look if self.look else 1.0
+        return replace(empty, noise=law, unit=empty.unit / rest)
 
     def _ordinary(self) -> Iterator[tuple[PooledMean, Floats, Floats]]:
         return ordinary_tables(self._empty, LAWS, self._filled, self.span)
@@ -176,13 +182,13 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     @property
     def _filled(self) -> float:
         """The part of equal cells that the middle half of an input fills, by what a look would say."""
-        if self.filled is None or not self._looks:
+        if self.filled is None or self.look is None:
             return self.filled or EVEN
         ends = 0.5 - self.filled, 0.5 + self.filled
         look = np.diff(np.clip(np.linspace(0, 1, LOOKED + 1), *ends)) / (2 * self.filled)
         noise = np.random.Generator(np.random.Philox(key=40)).standard_normal((TRIED, LOOKED))
         placed = []
-        for each in look + PARTS * self.table.deviation / self.designed * noise:
+        for each in look + self.look * self.table.deviation / self.designed * noise:
             (places,) = self._between([each])
             at = np.interp(ends, places / places[-1], np.linspace(0.0, 1.0, places.size))
             placed.append(at[1] - at[0])
@@ -194,7 +200,7 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     def _between(self, looks: Iterable[Floats]) -> list[Integers]:
         """Places of edges along each input, by noisy shares of units."""
         size, even_from = float(self.designed), EVEN_FROM[self.cells.dimensions - 1]
-        known = (PARTS * self.table.deviation / size) ** 2, size, even_from
+        known = ((self.look or 1) * self.table.deviation / size) ** 2, size, even_from
         return [
             places_for(look, *known, *counts)
             for look, *counts in zip(looks, self.cells.shape, self.fine.shape, strict=False)
@@ -202,18 +208,16 @@ class PredictorPlan(CornersPlan[TablePredictor]):
 
     def _edges(self, told: Sequence[int]) -> list[Integers]:
         """The same, by the numbers of the first turn, if there is one."""
-        if not self._looks:
+        if self.look is None:
             both = zip(self.cells.shape, self.fine.shape, strict=True)
-            return [np.arange(cells + 1) * (places // cells) for cells, places in both]
-        looked = self._looks * LOOKED
-        counts = np.array([math.ldexp(float(value), -EXPONENT) for value in told[:looked]])
-        return self._between(PARTS / self.designed * counts.reshape(-1, LOOKED))
+            return [np.arange(0, places + 1, places // cells) for cells, places in both]
+        counts = np.array([math.ldexp(float(value), -EXPONENT) for value in told[: self._looked]])
+        return self._between(self.look / self.designed * counts.reshape(-1, LOOKED))
 
     @property
     def turns(self) -> list[Turn]:
         """The look, if there is one, and the table in cells that follow from it."""
-        looked = self._looks * LOOKED
-        times = np.arange(self.entries) < looked
+        times = np.arange(self.entries) < self._looked
 
         def cells(told: tuple[int, ...]) -> Integers:
             place = np.indices(self.fine.shape).reshape(self.fine.dimensions, -1)
@@ -221,10 +225,11 @@ class PredictorPlan(CornersPlan[TablePredictor]):
             for edges, along in zip(self._edges(told), place, strict=True):
                 number = number * (edges.size - 1) + np.searchsorted(edges[1:-1], along, "right")
             corners = np.add.outer(number * self._corners, np.arange(self._corners)).ravel()
-            return np.append(np.zeros(looked, dtype=np.int64), corners)
+            return np.append(np.zeros(self._looked, dtype=np.int64), corners)
 
         look = Turn(times.astype(np.int64), lambda told: np.arange(self.entries))
-        return [*[look][: self._looks], Turn((~times).astype(np.int64), cells)]
+        table = Turn((~times).astype(np.int64), cells)
+        return [look, table] if self.look else [table]
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
         """Charge, draw, add: the look, and the table."""
@@ -237,20 +242,20 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         bounds = None if self.labels else (-1.0, 1.0)
         if self.labels:
             targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
-        part, looks = UNIT // PARTS, self._looks
         found = Observations(codes, self.inputs.scaled(doubles(values)), targets, usable, units)
-        shares, coarse = [], CellGrid.regular(LOOKED, (0.0, 1.0))
-        for column in found.times.T[:looks]:
+        shares, part = [], UNIT // self.look if self.look else 0
+        for column in found.times.T if part else ():
             alone = replace(found, times=column, values=np.zeros(column.size))
-            shares += alone.shares(coarse, None, part, 1)
-        shares += found.shares(self.fine, bounds, UNIT - looks * part, self._corners)
+            shares += alone.shares(CellGrid.regular(LOOKED, (0.0, 1.0)), None, part, 1)
+        rest = UNIT - part * self.cells.dimensions
+        shares += found.shares(self.fine, bounds, rest, self._corners)
         return IntegerSum(self.entries).add_totals(shares, units)
 
     def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
         about = {**self.about, **stamp()}
         edges = in_units(self.inputs, self._edges(noisy.noisy), self.fine)
         made = CellGrid.from_edges(edges), self.bounds, self.classes, self.alone
-        return TablePredictor(noisy, *made, certificate, about)
+        return TablePredictor(noisy, *made, certificate, about, self.look)
 
 
 @planner
@@ -285,16 +290,12 @@ def predictor_plan(
     ends = zip(inputs.lower.tolist(), inputs.upper.tolist(), strict=True)
     cells = CellGrid.regular(table_cells(float(units), deviation, count), list(ends))
     task = "regression" if functions is None else "classification"
-    looks, basis = looks_for(units, deviation, count), cells.describe()
-    if looks:
+    look, basis = looked_parts(units, deviation), cells.describe()
+    if look:
         basis = f"{basis.replace('equal ', '')}, whose edges follow from a first look"
-    words = {
-        "summary": f"{task} function",
-        "bound": BOUND.format(unit=unit),
-        "basis": basis,
-    }
+    words = {"summary": f"{task} function", "bound": BOUND.format(unit=unit), "basis": basis}
     tuning = {"name": NAME, "cells": list(cells.shape)}
-    numbers = looks * LOOKED + cells.size * (labels or CORNERS.size)
+    numbers = cells.size * (labels or CORNERS.size) + (count * LOOKED if look else 0)
     table = ShareTable(numbers, guarantee, relation, unit, size, "auto", words, tuning)
     # Equal cells are made of them too.
     sides = [side * -(-PLACES[count - 1] // side) for side in cells.shape]
@@ -312,5 +313,5 @@ def predictor_plan(
     if span is not None:
         most = "be positive, and at most the distance between the bounds"
         span = real(span, "span", math.nextafter(0, 1), 2 * half, most) / (2 * half)
-    known = not grouped, filled, span
+    known = not grouped, filled, span, look
     return PredictorPlan(table, bounds, about, units, cells, fine, inputs, labels, classes, *known)

@@ -33,12 +33,10 @@ from dpfda.releases.published import as_given
 from dpfda.releases.shares import NoisyShares, OfShares, used_units
 
 MOST_INPUTS = 2
-# For each input one of so many parts of a unit counts in a first look, in so many equal cells.
-PARTS, LOOKED = 32, 128
+# Equal cells of a first look at an input; of how many parts of a unit one counted where a file says
+# nothing of it.
+LOOKED, UNSAID = 128, 32
 BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
-FOLLOWED = (
-    "where cells lie follows from a first look at the inputs, in which a part of each {unit} counts"
-)
 # A cell is known where it holds so many deviations of the noise on the number of its units.
 SEEN = 2.0
 # So few cells along a side that units fill say nothing of how a function bends between them.
@@ -75,6 +73,8 @@ class TablePredictor(Predictor, OfShares):
         What it promises to whom, and what it cost.
     about : mapping
         Versions, date, words for the axes.
+    look : int, optional
+        Of how many parts of a unit one counted in a first look at each input; None without one.
 
     Examples
     --------
@@ -97,6 +97,7 @@ class TablePredictor(Predictor, OfShares):
     )
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
+    look: int | None = field(default=None, metadata=file.whole_number(MOST_INPUTS + 1).or_absent.kept)
 
     _FORMAT: ClassVar[str] = "dpfda-table-predictor"
     _CALLED: ClassVar[str] = "released predictor"
@@ -110,7 +111,7 @@ class TablePredictor(Predictor, OfShares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fits = self._looked in (0, LOOKED * self.dimensions)
+        fits = self._looked == LOOKED * self.dimensions or (self._looked == 0 and self.look is None)
         if not fits or not self.bounds[0] < self.bounds[1] or self.dimensions > MOST_INPUTS:
             raise ParameterError("shares", "be so many a cell, between bounds in order", "others")
 
@@ -126,7 +127,7 @@ class TablePredictor(Predictor, OfShares):
     @property
     def _rest(self) -> float:
         """What part of a unit counts in the table."""
-        return 1 - self._looked / (LOOKED * PARTS)
+        return 1 - self._looked / (LOOKED * (self.look or UNSAID))
 
     @cached_property
     def _persons(self) -> Floats:
