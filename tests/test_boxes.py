@@ -17,7 +17,7 @@ from dpfda.bases import BoxBasis
 from dpfda.bases.closed_form import AXES
 from dpfda.bases.grids import product_points
 from dpfda.bases.products import leading_modes, spectral_decay
-from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.protocol import on_box
 from dpfda.bases.reading import basis_from_json
 from dpfda.errors import ParameterError
 
@@ -400,7 +400,7 @@ class TestStorage:
 
     def test_it_keeps_the_protocol_and_cannot_be_changed(self):
         basis = BoxBasis.on_grid("cosine", (4, 4), SQUARE)
-        assert isinstance(basis, BoxFunctions)
+        assert on_box(basis)
         for array in (basis.eigenvalues, basis.modes, basis.weights, basis.grid_points[0]):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1

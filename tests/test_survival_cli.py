@@ -46,7 +46,7 @@ def test_a_file_becomes_a_release_with_table_and_picture(people: Path, tmp_path:
     assert 0.2 < release(300.0) < 0.8
     assert plot.stat().st_size > 1000
     assert "at_risk" in table.read_text().splitlines()[0]
-    assert "median:" in said
+    assert "median of days:" in said
 
 
 def test_groups_are_compared(people: Path, tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class Functions(Protocol):
@@ -70,6 +73,11 @@ class Basis(Functions, Protocol):
         """The leading components alone."""
 
 
+def on_box(basis: object) -> TypeIs[BoxFunctions]:
+    """Whether functions are on a box: they have a transform of their own, and no matrix."""
+    return hasattr(basis, "scaled_transform")
+
+
 def flat_grid(basis: Basis | BoxFunctions) -> Floats:
     """One number (m,) for each grid point: its place on an interval, its index in C order on a box."""
     points = basis.grid_points
@@ -80,11 +88,10 @@ def flat_grid(basis: Basis | BoxFunctions) -> Floats:
 
 def volume(basis: Basis | BoxFunctions) -> float:
     """Length of the interval, or volume of the box."""
-    ends = basis.domain_range if isinstance(basis, BoxFunctions) else (basis.domain_range,)
+    ends = basis.domain_range if on_box(basis) else (basis.domain_range,)
     return math.prod(end - start for start, end in ends)
 
 
-@runtime_checkable
 class BoxFunctions(Functions, Protocol):
     """Functions phi_1..phi_K on a box in d dimensions, on a rectangular grid with fast transforms.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpfda import bases
 from dpfda.bases.grids import check_domain
-from dpfda.bases.protocol import Basis, BoxFunctions
+from dpfda.bases.protocol import Basis, BoxFunctions, on_box
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 
@@ -30,7 +30,7 @@ def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFuncti
     with.
     """
     basis = _of_kind(mapping(written), kernel)
-    box = isinstance(basis, BoxFunctions)
+    box = on_box(basis)
     domains = basis.domain_range if box else (basis.domain_range,)
     for domain, grid in zip(domains, basis.grid_points if box else (basis.grid_points,), strict=True):
         check_domain(domain, grid)
@@ -54,7 +54,7 @@ def _of_kind(entries: dict[str, object], kernel: object) -> Basis | BoxFunctions
 def interval_basis(written: object, kernel: object = None) -> Basis:
     """A basis of functions on an interval, by its kind."""
     basis = basis_from_json(written, kernel)
-    if isinstance(basis, BoxFunctions):
+    if on_box(basis):
         raise ValueError("the functions must be on an interval")
     return basis
 

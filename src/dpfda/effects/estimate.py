@@ -238,12 +238,16 @@ class Effects:
 
     def _drawn(self, form: Floats) -> Floats:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
-        drawn = [widths.drawn("rich", DRAWN, key) for key, widths in enumerate(self.widths, 1)]
-        curves = (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
         # form' G*^-1 G L, for every draw.
-        tables = self._tables(len(curves), self._split)
+        tables = self._tables(len(self._curves), self._split)
         weights = self._solved(form, tables) @ self.gram @ self._turned[0]
-        return np.asarray(np.einsum("dp,dpk->dk", weights, curves))
+        return np.asarray(np.einsum("dp,dpk->dk", weights, self._curves))
+
+    @cached_property
+    def _curves(self) -> Floats:
+        """Independent coefficients (draws, P, k) that there may be."""
+        drawn = [widths.drawn("rich", DRAWN, key) for key, widths in enumerate(self.widths, 1)]
+        return (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
 
     def _tables(self, draws: int, columns: int | None = None) -> Floats:
         """The first columns (draws, R, k) of tables that there may be without noise."""

@@ -13,7 +13,7 @@ import numpy as np
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.priors import CurvePrior, ImagePrior
-from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
+from dpfda.bases.protocol import flat_grid, on_box, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
@@ -72,7 +72,7 @@ class Framed:
 
         noisy_count: The number of units, where it has the last coordinate of the noise.
         """
-        kind = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
+        kind = ReleasedField if on_box(self.public["basis"]) else ReleasedFunction
         public, design = dict(self.public), self.design
         if noisy_count is not None:
             public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.protocol import on_box
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -41,7 +41,7 @@ def publish_parallel(
     terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:
         raise ParameterError("parts", "share guarantee, neighbours and unit", f"{len(terms)} kinds")
-    if any(isinstance(plan.basis, BoxFunctions) for _, plan in parts):
+    if any(on_box(plan.basis) for _, plan in parts):
         raise ParameterError("parts", "be of curves on an interval", "functions on boxes")
     plans = [plan for _, plan in parts]
     if len({plan.distance_share for plan in plans}) > 1 or not measured_alike(plans):

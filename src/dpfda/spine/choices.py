@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import with_cycles
-from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.protocol import on_box
 from dpfda.bounds import Bound, L2Ball, ValueBounds, read_bounds
 from dpfda.mechanisms.design import Shape
 from dpfda.numerics.arrays import Floats
@@ -61,7 +61,7 @@ def check_basis(basis: object) -> None:
 
 def check_interval(basis: object, summary: str, remedy: str) -> None:
     """Refuse functions on boxes, for a summary of curves. Raises ParameterError if they are."""
-    if isinstance(basis, BoxFunctions):
+    if on_box(basis):
         words = f"be of curves on an interval, for {summary}"
         raise ParameterError("basis", words, type(basis).__name__, remedy)
 
@@ -160,8 +160,7 @@ def check_groups(sizes: Mapping[str, int | Fraction]) -> None:
 
 def is_basis(basis: object) -> TypeGuard[Basis]:
     """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
-    alike = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
-    return isinstance(basis, BoxFunctions) or alike
+    return not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
 
 
 def in_cycles(settings: Settings, basis: Basis, bound: Bound) -> tuple[Settings, Basis]:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bases.protocol import BoxFunctions, flat_grid, on_box
 from dpfda.bounds import L1Rule, l1_sum
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
@@ -284,7 +284,7 @@ class Summation:
     @cached_property
     def _embed(self) -> Callable[[Floats], Rows]:
         basis = self.plan.basis
-        if not isinstance(basis, BoxFunctions):
+        if not on_box(basis):
             analysis = basis.analysis[:, : self.components]
         else:
             basis = basis.truncate(self.components)
@@ -390,7 +390,7 @@ def read_block(
 
 def _fills(basis: Basis | BoxFunctions) -> bool:
     """Whether gaps can be filled: along an axis, and not between the points of a box."""
-    return not isinstance(basis, BoxFunctions)
+    return not on_box(basis)
 
 
 def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule) -> Cells:
@@ -399,7 +399,7 @@ def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule)
     Raises DataError or OrientationError if the shape or type of the data does not fit. Raises
     ParameterError if gaps are to be filled on a box.
     """
-    if isinstance(basis, BoxFunctions):
+    if on_box(basis):
         if reading.missing == "complete":
             remedy = (
                 "Interpolation between scattered neighbours is not offered: fill the gaps yourself, "

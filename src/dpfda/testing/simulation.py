@@ -12,7 +12,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.grids import product_points
 from dpfda.bases.priors import CurvePrior, ImagePrior
-from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bases.protocol import BoxFunctions, flat_grid, on_box
 from dpfda.density.plan import DensityPlan
 from dpfda.density.release import ReleasedDensity
 from dpfda.estimates import CurveModel, ImageModel, Posterior
@@ -251,6 +251,6 @@ def _checked(estimator: object) -> PrivateMean:
 
 def _functions(basis: Basis | BoxFunctions) -> Floats:
     """Values (m, K) of a basis on its grid."""
-    if isinstance(basis, BoxFunctions):
+    if on_box(basis):
         return np.asarray(basis.evaluate(product_points(basis.grid_points)))
     return np.asarray(basis.evaluate(basis.grid_points))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_point
-from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.protocol import on_box
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.elliptical import StudentT
 from dpfda.noise import GaussianNoise, NoiseLaw
@@ -167,7 +167,7 @@ def check_plan(plan: MeanPlan) -> None:
     noise is neither Gaussian nor that of a number of questions, awaits the count, or is not on
     coefficients.
     """
-    if isinstance(plan.basis, BoxFunctions):
+    if on_box(plan.basis):
         words = "be of functions on an interval in a session"
         remedy = "Release the whole function with fit()."
         raise ParameterError("basis", words, plan.basis.describe(), remedy)
