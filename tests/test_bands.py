@@ -1,11 +1,8 @@
 """Bands: measured coverage of what the noise hides, and a wrong law that fails the same test."""
 
-import copy
 import functools
 import math
-import pickle
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
@@ -21,15 +18,13 @@ from dpfda.bounds import L1Ball
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import EllipticalNoise
-from dpfda.numerics.arrays import Floats
 from dpfda.publication import publish
-from dpfda.releases.bands import DRAWS, MOST_BANDS, MOST_NUMBERS, OFS, Asked, Band, MadeBands, Of
+from dpfda.releases.bands import DRAWS, Band
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import exact_totals
 from released_lines import uncut
-from sample_releases import made
 from statistical import drawn
 
 GRID = np.linspace(0.0, 1.0, 16)
@@ -293,90 +288,3 @@ class TestShape:
     def test_points_must_lie_in_the_domain(self) -> None:
         with pytest.raises(ParameterError, match="points must lie in the domain"):
             study("knorm").release.band(0.9, points=[0.5, 1.5])
-
-
-def same(one: Band, other: Band) -> bool:
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("points", "lower", "upper")
-    ) and (one.level, one.simultaneous, one.covers) == (other.level, other.simultaneous, other.covers)
-
-
-class TestMadeBands:
-    """A band that was made is handed out again: that of a fresh copy to the bit, and read-only."""
-
-    QUESTIONS: tuple[dict[str, Any], ...] = (
-        {}, {"level": 0.9}, {"simultaneous": False}, {"points": [0.25, 0.5]}, {"points": [0.5, 0.25]},
-        {"points": [0.25]}, {"points": [0.75]},
-    )  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("name", "stated"),
-        [
-            ("default mean", OFS),
-            ("mean and variance", OFS),
-            ("density", ("noise", "sample")),
-            ("survival", OFS),
-            ("hazards", ("noise", "population")),
-            ("regression", ("population",)),
-        ],
-    )
-    def test_it_is_that_of_a_fresh_copy(self, name: str, stated: tuple[Of, ...]) -> None:
-        release = pickle.loads(pickle.dumps(made(name)))  # noqa: S301
-        questions = (*self.QUESTIONS, *({"of": of} for of in stated))
-        first = [release.band(**asked) for asked in questions]
-        for asked, band in zip(questions, first, strict=True):
-            assert same(band, pickle.loads(pickle.dumps(release)).band(**asked))  # noqa: S301
-            assert release.band(**asked) is band
-            for array in (band.points, band.lower, band.upper):
-                with pytest.raises(ValueError, match="read-only"):
-                    array[0] = 0.0
-        points = [tuple(band.points.ravel()[:3]) for band in first[3:7]]
-        assert len(set(points)) == len(points)
-
-    def test_copies_and_files_hold_none(self) -> None:
-        release = pickle.loads(pickle.dumps(made("default mean")))  # noqa: S301
-        written, state = release.to_json(), release.__getstate__().keys()
-        band = release.band()
-        assert release.__getstate__().keys() == state
-        assert release.to_json() == written
-        for again in (copy.copy(release), copy.deepcopy(release), replace(release)):
-            assert again.band() is not band
-            assert same(again.band(), band)
-
-    def test_points_that_were_given_stay_their_owners(self) -> None:
-        release, points = made("default mean"), np.array([0.5, 1.5])
-        band = release.band(points=points)
-        points[0] = 1.0
-        assert band.points.tolist() == [0.5, 1.5]
-        assert release.band(points=points).points.tolist() == [1.0, 1.5]
-
-    def test_their_number_and_size_are_bounded(self) -> None:
-        bands, asked, calls = MadeBands(), Asked(), list[int]()
-
-        def around(at: Floats, asked: Asked) -> Band:
-            calls.append(at.size)
-            return Band(at, at - 1, at + 1, asked.level, asked.simultaneous)
-
-        first, many = np.zeros(1), np.zeros(MOST_NUMBERS + 1)
-        for _ in range(2):
-            bands.band(first, asked, around)
-            bands.band(many, asked, around)
-        assert calls == [1, many.size, many.size]
-        for place in range(1, MOST_BANDS + 1):
-            bands.band(first + place, asked, around)
-        bands.band(first, asked, around)
-        assert len(calls) == 3 + MOST_BANDS + 1
-
-    def test_a_stated_variance_is_not_taken_for_another(self) -> None:
-        release = made("mean in a ball")
-        narrow, wide = (release.band(of="population", variance=size) for size in (0.01, 1.0))
-        assert np.all(wide.upper - wide.lower > narrow.upper - narrow.lower)
-
-    def test_threads_are_given_the_same(self) -> None:
-        release = pickle.loads(pickle.dumps(made("mean in a ball")))  # noqa: S301
-        levels = [0.5 + 0.01 * (k % 20) for k in range(60)]
-        with ThreadPoolExecutor(4) as pool:
-            bands = list(pool.map(release.band, levels))
-        for level, band in zip(levels, bands, strict=True):
-            assert same(band, release.band(level))
-            assert band.level == level

@@ -30,7 +30,6 @@ from typing import Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import freeze
 from dpfda.estimates.widths import LEAST_LEVEL
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -109,28 +108,6 @@ class Band:
         """Distance (k,) from a curve on the same points to the farther end of the band."""
         curve = self._read(values)
         return np.maximum(self.upper - curve, curve - self.lower)
-
-
-# Bands of one release that are remembered, and coordinates of the points of each, at most.
-MOST_BANDS, MOST_NUMBERS = 16, 2**14
-
-
-class MadeBands:
-    """Bands of one release by what was asked, read-only: it cannot change, and has one of each."""
-
-    def __init__(self) -> None:
-        self._bands = dict[tuple[object, ...], Band]()
-
-    def band(self, at: Floats, request: Asked, around: Callable[[Floats, Asked], Band]) -> Band:
-        """The band at points (q,) or (q, d), made by `around` where it was not made before."""
-        key = request, at.shape, at.tobytes()
-        if (band := self._bands.get(key)) is None:
-            freeze(band := around(at, request), "points", "lower", "upper")
-            if at.size <= MOST_NUMBERS:
-                if len(self._bands) >= MOST_BANDS:
-                    self._bands.clear()
-                self._bands[key] = band
-        return band
 
 
 def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:

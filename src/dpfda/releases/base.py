@@ -3,13 +3,14 @@
 A kind of release is one file: a frozen dataclass derived from `Release`, with a name ``_FORMAT`` for its
 files. It says what only it can: its values and bands, its entries in a file, its view and its words. It
 is found by that name, in this folder or wherever else it was imported from; nothing lists the kinds.
+
+Releases whose values have a band: it is asked for in one way, and each kind answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self, overload
 
@@ -353,7 +354,7 @@ class Banded(Release):
         exact: bool = False,
         variance: Variance | None = None,
     ) -> Band:
-        """Band around what was published: made once, with read-only arrays.
+        """Band around what was published.
 
         Parameters
         ----------
@@ -385,13 +386,11 @@ class Banded(Release):
         at = self._read(as_given(self._band_points()) if points is None else points)[0]
         if not len(at):
             raise ParameterError("points", "be at least one for a band", "none")
-        if variance is not None:
-            if request.of != "population":
-                raise ParameterError("variance", "be for $of", shown(variance), of="population")
+        if request.of == "population":
             return self._around_population(at, request, variance)
-        population = partial(self._around_population, variance=None)
-        around = population if request.of == "population" else self._around
-        return self._made_bands.band(at, request, around)
+        if variance is not None:
+            raise ParameterError("variance", "be for $of", shown(variance), of="population")
+        return self._around(at, request)
 
     def _around(self, at: Floats, request: Asked) -> Band:
         """The band that is asked for, by what has been checked."""

@@ -18,7 +18,7 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
-from dpfda.releases.bands import Asked, Band, MadeBands, Of, check_of
+from dpfda.releases.bands import Asked, Band, Of, check_of
 from dpfda.releases.facts import BandFact, Claim, Facts, Stated
 from dpfda.views import Curve, Image, Line, Table, View, draw, draw_panels, to_frame
 
@@ -158,10 +158,6 @@ class Published(Certified):
         """The band at points (q, c)."""
         level, over = request.level, request.simultaneous
         return self.band(level, over, as_given(at), request.of, request.exact)
-
-    @cached_property
-    def _made_bands(self) -> MadeBands:
-        return MadeBands()
 
     @property
     def _bandless(self) -> str:
