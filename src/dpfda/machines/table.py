@@ -57,26 +57,27 @@ PARTS = {8: 200, 16: 640, 32: 1280}
 # Places along one input, or along each of two, where edges of cells may be, at least.
 PLACES = (8192, 128)
 # Cells are equally likely by a mixture of the law that the look says and an even one. This has the part
-# (f / .35)^2, of two inputs (f / .7)^2, f being the part of its bounds that an input fills, but at least
+# (f / .45)^4, of two inputs (f / .7)^2, f being the part of its bounds that an input fills, but at least
 # a tenth.
-EVEN_FROM, LEAST_EVEN = (0.35, 0.7), 0.1
+EVEN_FROM, LEAST_EVEN = ((0.45, 4), (0.7, 2)), 0.1
 
 
 def places_for(
-    look: Floats, variance: float, size: float, even_from: float, cells: int, places: int
+    look: Floats, variance: float, size: float, even_from: tuple[float, int], cells: int, places: int
 ) -> Integers:
     """Which of public places 0, 1, .. are edges of cells, at most so many: by a look.
 
     look: array (128,). Noisy shares of units in equal cells.
     variance: Of its noise.
     size: Number of units.
-    even_from: Cells are equal where inputs fill this part of the bounds, or more.
+    even_from: Cells are equal where inputs fill this part of the bounds, or more; and the power.
     """
     grid = CellGrid.regular(look.size, (0.0, 1.0))
     smoother = adaptive_smoother(grid, look, variance, size)
     law = nearest_probabilities(smoother.cell_shares(smoother.coefficients(look)))
     filled = 1 / (look.size * float(np.sum(law**2)))
-    even = min(max((filled / even_from) ** 2, LEAST_EVEN), 1.0)
+    part, power = even_from
+    even = min(max((filled / part) ** power, LEAST_EVEN), 1.0)
     below = np.cumsum(np.append(0.0, (1 - even) * law + even / look.size))
     ends = np.interp(np.linspace(0.0, 1.0, cells + 1), below / below[-1], grid.edges[0])
     return np.unique(np.rint(places * ends).astype(np.int64))
