@@ -16,11 +16,11 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import spread_evenly
 from dpfda.bounds import IntegerBall
 from dpfda.machines.errors import deviations, factor, is_block, widths
-from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.machines.minimiser import Loss
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.machines.solvers import Solver, Terms
+from dpfda.machines.stored_solvers import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.noise import Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats

@@ -70,7 +70,8 @@ def places_for(
     look: array (128,). Noisy shares of units in equal cells.
     variance: Of its noise.
     size: Number of units.
-    even_from: Cells are equal where inputs fill this part of the bounds, or more; and the power.
+    even_from: The part of the bounds that inputs fill from which cells are equal, and the power by which
+        the even law loses its share below it.
     """
     grid = CellGrid.regular(look.size, (0.0, 1.0))
     smoother = adaptive_smoother(grid, look, variance, size)
